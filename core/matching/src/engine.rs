@@ -102,7 +102,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         }
     }
 
-    /// Records the number of a log command that only the venue interprets, since the state hash covers it.
+    /// Records the sequence number of a log command that only the venue interprets: the state hash covers it.
     #[cold]
     pub fn skip(&mut self, sequence: Sequence) {
         self.progress.last_command = sequence;

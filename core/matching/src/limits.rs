@@ -47,9 +47,9 @@ impl Default for EngineLimits {
 }
 
 impl EngineLimits {
-    /// Bound on the number of order events, and on that of market events, that one command can cause. An order
-    /// is accepted, can trade with every resting order (two order events each), and ends. In addition, all
-    /// parts of special orders and all triggered orders can enter, rest and trade once.
+    /// Bound on the number of order events, and on that of market events, that one command can cause. The
+    /// order is accepted, can trade with every resting order (two order events each), and ends. In addition,
+    /// all parts of special orders and all triggered orders can enter, rest and trade once.
     #[must_use]
     pub const fn max_events_per_command(&self) -> u64 {
         2 * self.max_open_orders as u64 + 14 * self.max_special_orders as u64 + 8

@@ -192,7 +192,7 @@ impl Generator {
         (book, Side::BOTH[self.rng.below(2) as usize])
     }
 
-    /// An order on its own side of the mid that does not trade.
+    /// A bid below the mid, or an ask above it, that does not trade.
     fn passive(&mut self) -> Command {
         let (book, side) = self.choose_book();
         let distance = (1 + self.rng.below(PASSIVE_TICKS)) as i64 * TICK;
@@ -205,7 +205,7 @@ impl Generator {
         self.enter(book, side, price)
     }
 
-    /// An order that takes quantity up to a few ticks beyond the best price, and rests with the remainder.
+    /// An order with a limit up to a few ticks beyond the best opposite price; its remainder rests.
     fn crossing(&mut self) -> Command {
         let (book, side) = self.choose_book();
         let best = self.engine.books().best_price(self.instruments[book].id, side.opposite());
@@ -242,7 +242,7 @@ impl Generator {
 #[derive(Debug, Default)]
 struct KnownOrders {
     list: Vec<(SessionId, UserRefNum)>,
-    /// Position in the list, and open quantity, of each order.
+    /// Position in `list`, and open quantity, of each order.
     places: HashMap<(SessionId, UserRefNum), (usize, u64)>,
     event_count: u64,
 }

@@ -67,7 +67,7 @@ fn run(seed: u64, count: u32, shape: Shape, limits: EngineLimits) -> (u64, Engin
         if step % 200 == 0 {
             auditor.check_books(&fast);
             assert_eq!(fast.state_hash(), reference.state_hash());
-            // From here on the reference engine is one restored from the fast engine's snapshot.
+            // Replaces the reference engine by one restored from the fast engine's snapshot.
             let mut bytes = Vec::new();
             fast.snapshot(&mut bytes);
             reference = Engine::restore(&instruments, limits, &bytes).unwrap();

@@ -1,4 +1,4 @@
-//! Crosses, pauses, and the venue's commands for instruments and trades, as text: see [`scenario`].
+//! Tests of crosses, pauses, suspensions and busted trades; [`scenario`] describes the text format.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::scenario::check;

@@ -316,8 +316,8 @@ proptest! {
         }
     }
 
-    /// Damage to any byte is an error. If the digest is recomputed after the damage, another check fails,
-    /// unless the damage is to the counters, on which nothing depends.
+    /// Damage to any byte is an error. If `fit`, the test recomputes the digest after the damage; then other
+    /// checks fail, unless the damage is to the counters, on which nothing depends.
     #[test]
     fn a_damaged_snapshot_is_an_error(seed: u64, at: prop::sample::Index, value in 1..=255_u8, fit: bool) {
         let mut commands = Commands::new(seed, false);
@@ -373,7 +373,8 @@ fn snapshot<B: OrderBooks<Owner>>(engine: &Engine<B>) -> Vec<u8> {
     bytes
 }
 
-/// One engine is not interrupted; the others, on either kind of books, are restored from its snapshot.
+/// Compares an engine with two engines restored from its snapshot, one on each kind of books. Returns the
+/// number of executions.
 fn check_continuation(seed: u64, before: usize, after: usize) -> u64 {
     let mut commands = Commands::new(seed, false);
     let mut engine = opened::<FastBooks<_>>(&mut commands);

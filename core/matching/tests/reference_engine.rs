@@ -192,7 +192,7 @@ fn the_engine_matches_the_reference_model() {
     assert!(counts["Executed"] > 15_000 && counts["Replaced"] > 4_000, "{counts:#?}");
 }
 
-/// Kinds of events; rejections and cancels by reason, and prevented trades by strategy.
+/// Kinds of events that must occur; rejections and cancels by reason, prevented trades by strategy.
 const EVENT_KINDS: [&str; 53] = [
     "Accepted",
     "Replaced",

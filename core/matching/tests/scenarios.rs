@@ -1,4 +1,4 @@
-//! Scenarios of plain orders and the engine's events, as text: see [`scenario`].
+//! Tests of plain orders and the events that they cause; [`scenario`] describes the text format.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::common::{Event, apply, instruments, numbered, order};

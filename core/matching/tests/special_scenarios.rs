@@ -1,4 +1,4 @@
-//! Hidden and reserve orders, stops, orders with an expiry, and self-trades, as text: see [`scenario`].
+//! Tests of hidden, reserve, stop and expiring orders, and of self-trades; [`scenario`] describes the format.
 #![allow(clippy::unwrap_used, reason = "a test may panic")]
 
 use crate::scenario::check;

@@ -8,8 +8,8 @@ use crate::protocol::RecordedProtocol;
 use crate::reference_check::{ModelReport, Names, ReferenceModel};
 use crate::selection::Selection;
 
-/// Default capacity of the books in open orders: a third more than the 1.5 million of a very busy day, over
-/// all symbols. Each order takes about 100 bytes.
+/// Default capacity of the books in open orders of all symbols; a very busy day has up to 1.5 million. Each
+/// order takes about 100 bytes.
 pub const ORDERS_MAX_DEFAULT: u32 = 2 << 20;
 
 /// Minimum capacity in orders: enough for a small file, however well it is compressed.
@@ -96,7 +96,7 @@ impl BookSize {
     /// Returns empty books of this size.
     fn empty<B: BooksById>(self) -> B {
         let limits = BookLimits::new(self.max_instrument, self.max_orders);
-        // Levels are fewer than orders, since many orders share a level.
+        // Capacity for fewer levels than orders suffices, since many orders share a level.
         B::new(BookLimits { max_levels: self.max_orders.min(ORDERS_MIN.max(self.max_orders / 2)), ..limits })
     }
 }

@@ -8,7 +8,7 @@ use crate::Segment;
 
 /// Maximum bytes of one stream held behind a gap; beyond this the gap counts as lost.
 pub const STREAM_HELD_MAX: usize = 1 << 20;
-/// Maximum distance in bytes of a segment from the next byte; a more distant one is of another connection.
+/// Maximum distance of a segment from the next expected byte; more distant ones are of another connection.
 const DISTANCE_MAX: u32 = 1 << 30;
 
 /// Counters of a stream's segments.
@@ -59,9 +59,9 @@ pub enum StreamData<'a> {
 /// ```
 #[derive(Debug, Default)]
 pub struct StreamReader {
-    /// Sequence number of the next byte, extended beyond 2^32; `None` before the first segment.
+    /// Sequence number of the next expected byte, extended beyond 2^32; `None` before the first segment.
     next: Option<u64>,
-    /// Payloads behind a gap, by extended sequence number.
+    /// Payloads behind a gap, by the extended sequence number of their first byte.
     held: BTreeMap<u64, Vec<u8>>,
     held_len: usize,
     counters: StreamCounters,

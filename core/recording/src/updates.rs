@@ -1,4 +1,5 @@
-//! Book updates and contradictions that a block of messages causes, for any protocol.
+//! Book updates of a block of messages, and contradictions between the messages and the books, for any
+//! protocol.
 
 use std::ops::RangeInclusive;
 
@@ -16,9 +17,9 @@ pub struct Updates {
 /// Contradictions between a range of messages and the books.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Contradictions {
-    /// Indexes of the messages in the block, from 0.
+    /// Range of the messages, as indexes in the block from 0.
     pub(crate) messages: RangeInclusive<usize>,
-    /// Counts of executions or reductions beyond the open quantity, adds of orders that already rested,
+    /// Five counts: executions or reductions beyond the open quantity, adds of orders that already rested,
     /// orders that the books rejected, messages with indexes not mapped to a symbol, and gaps in the sequence
     /// numbers of one symbol.
     pub(crate) counts: [u64; 5],
@@ -39,7 +40,7 @@ impl Updates {
         self.contradictions.clear();
     }
 
-    /// Records the contradictions by which the counters grew from `before` to `after`, if any.
+    /// Records the contradictions of `messages`: the growth of the counters from `before` to `after`, if any.
     #[inline]
     pub(crate) fn record(
         &mut self,

@@ -13,7 +13,7 @@ pub struct MessageView<'a> {
     pub instrument: u16,
     /// Channel of the message; 0 if the recording has only one. Each channel has a separate clock.
     pub channel: u8,
-    /// Type of the message, an index into the counts by type.
+    /// Type of the message, as an index into the recording's counts of messages by type.
     pub code: u8,
     /// The symbol, if the message has one, possibly with trailing blanks.
     pub symbol: Option<&'a [u8]>,
@@ -39,11 +39,11 @@ pub struct OrderEffect {
     /// Price from which the tick size is derived: that of the added or changed order, or the greatest common
     /// divisor of all level prices in the message.
     pub price: Option<Price>,
-    /// True for an added order.
+    /// True when the message adds an order.
     pub is_add: bool,
-    /// True for an execution of a resting order.
+    /// True when the message executes a resting order.
     pub is_execution: bool,
-    /// Id of the order that is replaced; 0 for none.
+    /// Id of the order that the message replaces; 0 for none.
     pub replaced: u64,
 }
 

@@ -27,7 +27,7 @@ impl<T: Copy> ReferenceBooks<T> {
         let levels = self.sides.get(&(instrument, side));
         let ascending = levels.into_iter().flat_map(|levels| levels.iter());
         let descending = levels.into_iter().flat_map(|levels| levels.iter().rev());
-        // Only one of the two is iterated: the best ask is the lowest price, the best bid the highest.
+        // One of the two iterators is empty. The best ask is the lowest price, the best bid the highest.
         let asks = (side == Side::Sell).then_some(ascending).into_iter().flatten();
         let bids = (side == Side::Buy).then_some(descending).into_iter().flatten();
         asks.chain(bids).map(|(price, queue)| (*price, queue))
@@ -51,8 +51,8 @@ impl<T: Copy> ReferenceBooks<T> {
         }
         let queue = self.sides.get(&(order.instrument, order.side)).and_then(|it| it.get(&order.price));
         match queue {
-            // The order count, checked first, is cheap and never below the level count, which needs an
-            // iteration.
+            // The order count is never below the level count. It is checked first, because counting
+            // the levels needs an iteration.
             None if self.order_count() >= max_levels && self.level_count() >= max_levels => {
                 Err(AddError::LevelsFull(max_levels))
             }

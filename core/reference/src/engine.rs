@@ -15,8 +15,8 @@ use self::state::{Event, Execution, LastNumbers, Listing, Session};
 /// A price-time matching engine that keeps the orders of all instruments in one list. Every operation
 /// searches the whole list.
 ///
-/// For the same commands it publishes the same events as `tickpath_matching::Engine`, with one exception: it
-/// has no index pages, so it never rejects an order because their bounds are reached.
+/// For the same commands it publishes the same events as `tickpath_matching::Engine`, with one exception:
+/// that engine rejects an order when a bound on index pages is reached; this one has no index pages.
 #[derive(Clone, Debug)]
 pub struct ReferenceEngine {
     limits: EngineLimits,
@@ -158,7 +158,7 @@ impl ReferenceEngine {
         self.orders.iter()
     }
 
-    /// The displayed orders of one side, in priority order.
+    /// The orders of one side that have a displayed part, in priority order.
     #[must_use]
     pub fn displayed(&self, instrument: InstrumentId, side: Side) -> Vec<ReferenceOrder> {
         let places = self.in_priority(instrument, side).into_iter();

@@ -1,9 +1,9 @@
 //! Reference models of the matching engine and of the books: the same rules in simple code, for comparison.
 //!
 //! [`ReferenceBooks`] are books of ordered maps and queues. [`ReferenceEngine`] keeps a list of orders, and
-//! every operation searches the whole list. It shares types with `tickpath-matching` (commands, limits, the
-//! listener) but no engine code, so an error goes undetected only if both engines contain it. Tests and the
-//! simulator's checkers use both models, which are far too slow for anything else.
+//! every operation searches the whole list. This engine shares types with `tickpath-matching` (commands,
+//! limits, the listener) but no code, so an error goes undetected only if both engines contain it. Tests and
+//! the simulator's checkers use both models, which are far too slow for anything else.
 //!
 //! ```
 //! use tickpath_matching::{Command, CommandKind, EngineLimits, EventListener};

@@ -9,13 +9,13 @@ pub struct DatagramFaults {
     pub loss_ppm: u32,
     /// Rate of duplicated datagrams, in parts per million.
     pub duplicate_ppm: u32,
-    /// Minimum delay.
+    /// Minimum delay of a datagram.
     pub delay_min: Nanos,
     /// Mean of the additional, exponentially distributed delay; later datagrams can overtake earlier ones.
     pub jitter: Nanos,
     /// Rate of datagrams with a delay spike, in parts per million.
     pub spike_ppm: u32,
-    /// Upper bound of a delay spike.
+    /// Upper bound of the uniformly distributed, additional delay of a spike.
     pub spike_max: Nanos,
 }
 
@@ -40,7 +40,7 @@ pub struct StreamFaults {
     pub jitter: Nanos,
     /// Rate of segments with a delay spike, as from a retransmission, in parts per million.
     pub spike_ppm: u32,
-    /// Upper bound of a delay spike.
+    /// Upper bound of the uniformly distributed, additional delay of a spike.
     pub spike_max: Nanos,
     /// Maximum number of bytes in flight or unread in one direction; writes beyond it are not accepted.
     pub window: usize,
@@ -88,7 +88,7 @@ macro_rules! counters {
 }
 
 counters! {
-    /// Datagrams sent, counted for each receiver.
+    /// Datagrams sent, counted once for each receiver.
     datagrams,
     /// Datagrams lost by chance.
     datagrams_lost,

@@ -178,12 +178,12 @@ impl Network {
         self.watched.insert(host);
     }
 
-    /// Returns the events since the last call, in order of time.
+    /// Returns the events of all watched hosts since the last call, in order of time.
     pub fn take_stream_events(&mut self) -> Vec<StreamEvent> {
         std::mem::take(&mut self.events)
     }
 
-    /// Ends a host's process and all its sockets.
+    /// Ends a host's process and removes all its sockets.
     pub fn kill(&mut self, host: HostId, failure: HostFailure) {
         let ids = self.ids(|socket| socket.host() == host);
         match failure {
@@ -202,7 +202,7 @@ impl Network {
         }
     }
 
-    /// Restores a host that lost power. Peers that have sent data on its old connections receive a reset.
+    /// Restores the power of a host. Peers that have sent data on its old connections receive a reset.
     pub fn power_on(&mut self, host: HostId) {
         if self.powered_off.remove(&host) {
             self.reset_half_open();

@@ -13,9 +13,9 @@ pub struct HostId(pub u16);
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SocketId(pub u32);
 
-/// An address is in use.
+/// Error: another socket has the address.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("address {0} is in use: take another, or close what has it")]
+#[error("address {0} is in use: use another, or close the socket that has it")]
 pub struct AddressInUse(pub SocketAddrV4);
 
 /// The party that closed a connection.
@@ -60,14 +60,15 @@ pub(super) struct End {
     pub(super) peer_address: SocketAddrV4,
     /// Time at which the connection is established, unless it is refused.
     pub(super) connected_at: Nanos,
-    /// Time at which a refusal arrives.
+    /// Time at which the refusal of this connection arrives; `None` if it is not refused.
     pub(super) refused_at: Option<Nanos>,
-    /// Segments from the other end.
+    /// Segments from the other end that are in flight or not read completely.
     pub(super) incoming: VecDeque<Segment>,
     pub(super) incoming_len: usize,
-    /// Arrival time of the latest segment; `u64::MAX` while a partition holds it back.
+    /// Arrival time of the last data sent to this end, or of the end of the stream if that was sent;
+    /// `u64::MAX` while a partition holds it back.
     pub(super) latest: Nanos,
-    /// Arrival time of the end of the stream.
+    /// Arrival time of the end of the stream from the other end, once it was sent.
     pub(super) end_at: Option<Nanos>,
     /// Arrival time of a reset, and the party that caused it.
     pub(super) reset_at: Option<(Nanos, ClosedBy)>,
@@ -125,7 +126,8 @@ impl End {
         segments.map(|segment| segment.bytes.len() - segment.read).sum()
     }
 
-    /// Takes `out.len()` bytes that have arrived; returns the arrival time of the last one.
+    /// Moves the next `out.len()` bytes, which must have arrived, to `out`; returns the arrival time of the
+    /// last one.
     pub(super) fn take(&mut self, out: &mut [u8]) -> Nanos {
         let mut filled = 0;
         let mut at = Nanos::ZERO;

@@ -34,9 +34,9 @@ pub enum StreamError {
 /// Result of a read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StreamRead {
-    /// Bytes, with the arrival time of the last one.
+    /// Bytes were copied to the buffer.
     Bytes {
-        /// Number of bytes.
+        /// Number of bytes copied.
         count: usize,
         /// Arrival time of the last byte, in nanoseconds of the host's clock.
         kernel_ns: u64,
@@ -64,7 +64,7 @@ impl Network {
         Ok((self.insert(Socket::Listener(Listener { host, address, waiting: VecDeque::new() })), address))
     }
 
-    /// Starts a connection. [`poll_connected`](Network::poll_connected) reports when it is established.
+    /// Starts to connect to an address; [`poll_connected`](Network::poll_connected) reports the result.
     pub fn connect(&mut self, host: HostId, to: SocketAddrV4) -> SocketId {
         let from = self.assign_port(LOOPBACK);
         let arrives_at = Nanos(self.now.0 + self.random_delay());
@@ -112,10 +112,10 @@ impl Network {
         if let Socket::End(end) = &self.sockets[&id] { Some((id, end.peer_address)) } else { None }
     }
 
-    /// Returns true once a connection is established.
+    /// Returns true once a connection is established; false forever if the other host was unreachable.
     ///
     /// # Errors
-    /// [`StreamError`] if it can never be established.
+    /// [`StreamError`] if the connection was refused or reset, or this end closed it.
     pub fn poll_connected(&self, id: SocketId) -> Result<bool, StreamError> {
         let Some(Socket::End(end)) = self.sockets.get(&id) else { return Err(StreamError::NotConnected) };
         match (end.refused_at, end.reset_at) {
@@ -172,7 +172,7 @@ impl Network {
     /// Sends bytes; returns the number of bytes accepted, which is 0 while the peer's window is full.
     ///
     /// # Errors
-    /// [`StreamError`] if the connection was reset, is not established yet, or has ended its sending.
+    /// [`StreamError`] if the connection was reset or is not established, or this end has ended its sending.
     pub fn write(&mut self, id: SocketId, bytes: &[u8]) -> Result<usize, StreamError> {
         let now = self.now;
         let Some(Socket::End(end)) = self.sockets.get(&id) else { return Err(StreamError::NotConnected) };
@@ -203,7 +203,7 @@ impl Network {
         Ok(count)
     }
 
-    /// Ends the sending direction; reading continues.
+    /// Ends the sending direction of this end, which can still read.
     pub fn end_sending(&mut self, id: SocketId) {
         let Some(Socket::End(end)) = self.sockets.get_mut(&id) else { return };
         if !std::mem::replace(&mut end.has_ended, true) {

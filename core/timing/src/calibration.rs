@@ -35,7 +35,7 @@ pub struct CalibrationError {
 }
 
 impl Calibration {
-    /// Creates a calibration with the rate of `ticks` in `time` that converts the sample `anchor` exactly.
+    /// Creates a calibration with the rate `ticks / time`; it converts the sample `anchor` exactly.
     ///
     /// # Errors
     /// [`CalibrationError`] if the rate is below 1 MHz or above 100 GHz.
@@ -98,7 +98,7 @@ impl Calibration {
         ticks * self.nanos_per_tick.as_f64()
     }
 
-    /// Converts a duration to ticks, rounded to the nearest.
+    /// Converts a duration to ticks, rounded to the nearest tick.
     #[inline]
     #[must_use]
     pub fn ticks(&self, time: Nanos) -> u64 {

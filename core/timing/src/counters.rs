@@ -1,16 +1,16 @@
-//! Counters of the joiner: records seen, and records not joined.
+//! Counters of the joiner: records read, messages finalised, and records not joined.
 
 use crate::{ENGINES_MAX, FEEDS_MAX, Hop};
 
 /// Counts of the finalised entries of one id space.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct EntryCounts {
-    /// Finalised with every stamp that was expected.
+    /// Entries finalised with every expected stamp.
     pub complete: u64,
-    /// Finalised with at least one stamp missing.
+    /// Entries finalised with at least one expected stamp missing.
     pub incomplete: u64,
-    /// Finalised early because the table was full; also counted as complete or incomplete. Remedy: a larger
-    /// table.
+    /// Entries finalised early because the table was full; also counted as complete or incomplete. Remedy: a
+    /// larger table.
     pub displaced: u64,
 }
 
@@ -39,15 +39,15 @@ pub struct Counters {
     /// Stamps and links that arrived after their message was finalised. Remedy: a greater
     /// [`age`](crate::JoinerConfig::age).
     pub late: u64,
-    /// Finalised messages whose linked parent was no longer in the parent's table. Remedy: a larger table.
+    /// Links to a message that was no longer in its table when the link was used. Remedy: a larger table.
     pub orphans: u64,
-    /// Market data messages.
+    /// Counts of market data messages.
     pub markets: EntryCounts,
-    /// Commands.
+    /// Counts of commands.
     pub commands: EntryCounts,
-    /// Order tokens.
+    /// Counts of order tokens.
     pub tokens: EntryCounts,
-    /// Missing stamps of incomplete messages, by [`Hop::index`].
+    /// Number of stamps that incomplete messages lack, by [`Hop::index`].
     pub missing: [u64; Hop::COUNT],
 }
 

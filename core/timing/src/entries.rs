@@ -104,7 +104,7 @@ impl MarketEntry {
         }
     }
 
-    /// Copies the times on the path through one feed handler and engine to `stamps`.
+    /// Copies the times at the feed handler and the engine that `id` names to `stamps`.
     pub(crate) fn copy_path(&self, id: MarketId, stamps: &mut Stamps) {
         self.copy_feed(id.feed(), stamps);
         stamps.set(Hop::T9, self.engines[usize::from(id.engine())].t9);

@@ -1,4 +1,4 @@
-//! The id of a message in a stamp: 56 bits in one of three spaces.
+//! The id of a message in a stamp: 56 bits in one of three id spaces.
 //!
 //! Stamps of one message are joined only by id, never by closeness in time. Each link leads from a message to
 //! its cause in another space: order token <- the market data message that triggered it, command <- order
@@ -23,7 +23,7 @@ pub trait TraceId: Copy {
     fn bits(self) -> u64;
 }
 
-/// Id of a message of a market data session, and of its path through the trader.
+/// Id of a market data message and, once they are known, of the feed handler and engine that took it.
 ///
 /// Several feed handlers read a message of the venue, and several engines take it. The sequence number alone
 /// is the id of the venue's stamps `T4` to `T6`. [`via_feed`](Self::via_feed) returns the id of the feed
@@ -166,7 +166,7 @@ impl Token {
         }
     }
 
-    /// The session.
+    /// The client's session.
     #[must_use]
     pub const fn session(self) -> SessionId {
         SessionId((self.0 >> Self::SESSION_SHIFT) as u16)

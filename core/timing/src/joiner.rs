@@ -66,7 +66,7 @@ pub struct Joiner {
     pub(crate) trades: Trades,
     /// Reconciliation checks of `tick_to_trade`, `venue_response` and `order_round_trip`.
     pub(crate) checks: [ReconciliationCheck; 3],
-    /// Series of each span since the last call of [`live`](Joiner::live), by [`Span::index`].
+    /// Durations of each span since the last call of [`live`](Joiner::live), by [`Span::index`].
     pub(crate) latest: Vec<Series>,
     pub(crate) counters: Counters,
     pub(crate) observed: ObservedHops,
@@ -109,9 +109,9 @@ impl Joiner {
     /// Handles up to `max_per_ring` records of each ring, then finalises entries that are old enough at
     /// `now`, in ticks. Returns the number of records.
     ///
-    /// While a ring delivers `max_per_ring` records, nothing is finalised, so that the records still in it
-    /// are not late. `max_per_ring` should be well above the number of records that a ring receives between
-    /// two calls.
+    /// If any ring delivers `max_per_ring` records, the call finalises nothing, so that the records left in
+    /// that ring are not late. `max_per_ring` should be well above the number of records that a ring receives
+    /// between two calls.
     pub fn drain(&mut self, rings: &mut [records::Consumer<Stamp>], max_per_ring: usize, now: u64) -> usize {
         self.now = self.now.max(now);
         let (mut taken, mut is_behind) = (0, false);
@@ -163,8 +163,7 @@ impl Joiner {
         }
     }
 
-    /// Finalises all entries and removes all ids. Call it at the end, and before ids restart at 1. Keeps the
-    /// results.
+    /// Finalises and removes all entries; keeps the results. Call it at the end, and before ids restart at 1.
     pub fn finish(&mut self) {
         self.finalise_before(u64::MAX, u64::MAX);
         self.markets.clear();
@@ -178,7 +177,7 @@ impl Joiner {
         &self.counters
     }
 
-    /// The reconciliation checks, one per checked span: its times between hops must add up to it.
+    /// The reconciliation checks, one per checked span: the times between its hops must add up to the span.
     #[must_use]
     pub const fn checks(&self) -> [ReconciliationCheck; 3] {
         self.checks
@@ -227,7 +226,7 @@ impl Joiner {
         }
     }
 
-    /// Stores the link in both entries, because each is looked up from the other.
+    /// Links the entries of `command` and `token` to each other, because each is looked up from the other.
     fn on_sequenced(&mut self, command: CommandId, token: Token) {
         if let Some(slot) = self.command(command) {
             let is_first = link(&mut self.commands.entry_mut(slot).token, token);
@@ -274,7 +273,8 @@ impl Joiner {
         self.enter(key, |joiner| (&mut joiner.tokens, &mut joiner.counters.tokens), Joiner::finalise_token)
     }
 
-    /// Returns the live entry of an id, new if needed; `None`, counted as late, if the entry is finalised.
+    /// Returns the live entry of an id; creates it if there is none. If the id's entry is finalised, counts
+    /// the record as late and returns `None`.
     #[inline]
     fn enter<E: Clone + Default>(
         &mut self,

@@ -131,7 +131,7 @@ measures! {
     OrderRoundTrip "order_round_trip" T12w T7t Span "order to be written to response read",
 }
 
-/// The times at the hops of a message and of those linked to it, in ticks; 0 where unknown.
+/// The times at the hops of a message and of its linked messages, in ticks; 0 where unknown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Stamps(pub(crate) [u64; Hop::COUNT]);
 

@@ -9,7 +9,7 @@ use crate::Span;
 /// right message and had the same value at each use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReconciliationCheck {
-    /// The span.
+    /// The span that is checked.
     pub span: Span,
     /// Number of messages with a stamp at every hop of the span.
     pub messages: u64,

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::{EntryCounts, Group, ReconciliationCheck, Report, Row, Span, TimelineStep, TradeTimeline};
 
-/// Width of the bars of a trade's timeline.
+/// Width of the bar column in a trade's timeline, in characters.
 const BAR_WIDTH: usize = 38;
 /// Explanation of the columns, printed above the tables.
 const LEGEND: &str = "\
@@ -106,7 +106,7 @@ impl fmt::Display for Row {
     }
 }
 
-/// Label of a row: its name and description, or for a span its name and end hops.
+/// Label of a row: its name and description, or for a span its name, first hop and last hop.
 fn label(row: &Row) -> String {
     let span = Span::ALL.iter().find(|span| span.name() == row.name);
     match (row.group, span) {
@@ -169,7 +169,7 @@ fn micros(ns: i64) -> String {
     format!("{sign}{}.{:03}", ns.unsigned_abs() / 1_000, ns.unsigned_abs() % 1_000)
 }
 
-/// Bar of a step in its trade's timeline, to scale; at least one character wide.
+/// Bar of a step in a trade's timeline, to the scale of the whole trade; at least one character wide.
 fn bar(step: &TimelineStep, total_ns: i64) -> String {
     let column = |ns: i64| {
         let share = ns.clamp(0, total_ns) as f64 / total_ns.max(1) as f64;

@@ -20,8 +20,8 @@ pub struct Report {
     pub checks: [ReconciliationCheck; 3],
     /// Counters of the records read, and of those that were not joined.
     pub counters: Counters,
-    /// The recent trade whose tick to ack is nearest to the median; if no trade has one, tick to trade is
-    /// used.
+    /// The recent trade whose `tick_to_ack` is nearest to the median; if no trade has one, the trade whose
+    /// `tick_to_trade` is nearest to the median.
     pub median_trade: Option<TradeTimeline>,
 }
 
@@ -53,7 +53,7 @@ pub struct TradeTimeline {
     pub total_ns: i64,
 }
 
-/// One step of a trade.
+/// One step of a [`TradeTimeline`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TimelineStep {
     /// The two hops of the step.
@@ -64,22 +64,22 @@ pub struct TimelineStep {
     pub duration_ns: i64,
 }
 
-/// One span in a live view.
+/// Live statistics of one span, as returned by [`Joiner::live`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LiveSpan {
-    /// The span.
+    /// The measured span.
     pub span: Span,
-    /// Number of spans recorded since the previous live view.
+    /// Number of durations of the span since the previous call of `live`.
     pub count: u64,
-    /// The median since the previous live view, in nanoseconds; 0 if there was no span.
+    /// Median of the durations since the previous call of `live`, in nanoseconds; 0 if there are none.
     pub p50_ns: i64,
-    /// Number of spans recorded since the start.
+    /// Number of durations of the span since the start.
     pub total_count: u64,
-    /// The median since the start, in nanoseconds; 0 if there was no span.
+    /// Median duration since the start, in nanoseconds; 0 if there are none.
     pub total_p50_ns: i64,
-    /// The 99 % quantile since the start, in nanoseconds; 0 if there was no span.
+    /// 99 % quantile of the durations since the start, in nanoseconds; 0 if there are none.
     pub total_p99_ns: i64,
-    /// The longest span since the start, in nanoseconds; 0 if there was no span.
+    /// Longest duration since the start, in nanoseconds; 0 if there are none.
     pub total_max_ns: i64,
 }
 
@@ -160,8 +160,8 @@ impl Joiner {
         }
     }
 
-    /// Returns the recent trade whose tick to ack is nearest to the median; if no trade has one, uses tick to
-    /// trade.
+    /// Returns the recent trade whose `tick_to_ack` is nearest to the median; if no trade has one, the recent
+    /// trade whose `tick_to_trade` is nearest to the median.
     fn median_trade(&self) -> Option<&Trade> {
         [Span::TickToAck, Span::TickToTrade].into_iter().find_map(|span| {
             let series = &self.spans[span.index()];

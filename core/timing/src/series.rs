@@ -4,7 +4,7 @@ use hdrhistogram::Histogram;
 
 use crate::Calibration;
 
-/// Longest duration that a histogram holds, in nanoseconds: 60 s. Longer ones are recorded as this long.
+/// Longest duration that a histogram holds, in nanoseconds: 60 s. Longer ones are recorded as 60 s.
 pub const DURATION_NS_MAX: u64 = 60_000_000_000;
 const SIGNIFICANT_DIGITS: u8 = 3;
 /// Negative durations are few and short: two significant digits take an eighth of the memory.

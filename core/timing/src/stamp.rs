@@ -15,7 +15,7 @@ const _: () = assert!(size_of::<Stamp>() == 16);
 /// The content of a [`Stamp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StampKind {
-    /// A message was at a hop.
+    /// A message passed a hop.
     Hop {
         /// The hop.
         hop: Hop,
@@ -24,7 +24,8 @@ pub enum StampKind {
         /// Time in ticks of the time-stamp counter.
         tsc: u64,
     },
-    /// Link from an order to the market data message that triggered it, with its feed handler and engine.
+    /// Link from an order to the market data message that triggered it; the [`MarketId`] also identifies the
+    /// feed handler and engine.
     TokenFromMarket(Token, MarketId),
     /// Link from a command to the request that it carries.
     CommandFromToken(CommandId, Token),
@@ -32,7 +33,7 @@ pub enum StampKind {
     MarketFromCommand(MarketId, CommandId),
     /// The duration of one call of a function.
     Time {
-        /// The function.
+        /// The timed function.
         function: Function,
         /// Duration in ticks.
         ticks: u64,
@@ -56,7 +57,7 @@ impl Stamp {
         Stamp([(code as u64) << ID_BITS | id, value])
     }
 
-    /// Returns the record of a message at a hop.
+    /// Returns the record of a message that passed a hop at time `tsc`.
     #[inline(always)]
     #[must_use]
     pub fn hop<I: TraceId>(hop: Hop, id: I, tsc: u64) -> Stamp {

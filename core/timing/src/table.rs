@@ -102,7 +102,7 @@ impl<E: Clone + Default> Table<E> {
     /// Finalises a live entry.
     pub(crate) fn finalise(&mut self, slot: Slot) {
         let Node { older, newer, is_live, .. } = self.nodes[slot as usize];
-        assert!(is_live, "an entry settles once");
+        assert!(is_live, "an entry is finalised once");
         match older {
             NIL => self.oldest = newer,
             older => self.nodes[older as usize].newer = newer,
@@ -116,7 +116,7 @@ impl<E: Clone + Default> Table<E> {
 
     /// Removes all entries, which must be finalised.
     pub(crate) fn clear(&mut self) {
-        assert!(self.oldest == NIL, "live entries are settled first");
+        assert!(self.oldest == NIL, "live entries are finalised first");
         self.keys.fill([EMPTY; WAYS]);
     }
 
@@ -179,7 +179,7 @@ mod tests {
         let slots: Vec<Slot> = (100..116).map(|key| live(&mut table, key, key)).collect();
         assert_eq!(table.enter(116, 116), EnterResult::Full(slots[0]));
         table.finalise(slots[0]);
-        assert!(table.find(100).is_some(), "settled entries stay readable");
+        assert!(table.find(100).is_some(), "finalised entries stay readable");
         assert_eq!(table.enter(100, 116), EnterResult::Finalised);
         assert_eq!(live(&mut table, 116, 116), slots[0]);
         assert!(table.find(100).is_none());
@@ -211,7 +211,7 @@ mod tests {
         let slots: Vec<Slot> = (0..4).map(|key| live(&mut table, key, 0)).collect();
         table.finalise(slots[2]);
         table.finalise(slots[1]);
-        assert_eq!(live(&mut table, 7, 0), slots[1], "the settled entry that came first");
+        assert_eq!(live(&mut table, 7, 0), slots[1], "the finalised entry that came first");
         assert_eq!(live(&mut table, 8, 0), slots[2]);
         assert_eq!(table.enter(9, 0), EnterResult::Full(slots[0]));
     }

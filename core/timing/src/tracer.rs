@@ -4,8 +4,8 @@ use tickpath_lockfree::{cpu, records};
 
 use crate::{Function, Hop, Stamp, TraceId};
 
-/// Records the stamps of one agent. A type parameter of the agent: [`Trace`], or [`NoTrace`], which compiles
-/// to nothing. The default methods record nothing.
+/// Records the stamps of one agent. An agent has its tracer as a type parameter: [`Trace`], or [`NoTrace`],
+/// which compiles to nothing. The default methods record nothing.
 ///
 /// Stamps are observations and never input: no decision may depend on the methods' return values.
 #[expect(unused_variables, reason = "nothing is taken by default")]
@@ -59,7 +59,8 @@ pub trait Tracer {
     fn flush(&mut self) {}
 }
 
-/// Capacity of a warm-up ring: at least four times the stamps of a warm-up, so that all can be discarded.
+/// Capacity of a warm-up tracer's ring: at least four times the stamps of one warm-up, so that all can be
+/// discarded.
 const WARM_UP_CAPACITY: usize = 1 << 9;
 
 /// Writes stamps into a separate ring, which the drain empties off the hot path.

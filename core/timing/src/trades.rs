@@ -61,7 +61,7 @@ impl Trades {
         }
     }
 
-    /// The recent trade whose span is nearest to `ticks`.
+    /// The kept trade whose duration of `span` is nearest to `ticks`.
     pub(crate) fn nearest(&self, span: Span, ticks: u64) -> Option<&Trade> {
         self.recent
             .iter()

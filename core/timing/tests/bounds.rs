@@ -1,4 +1,4 @@
-//! Behaviour at the bounds of tables, age and observers, and with late or repeated stamps.
+//! The joiner at the limits of table capacity, age and observer numbers, and with late or repeated stamps.
 
 use crate::scenario::{ONE_TRADE, SMALL, joiner, record, rings};
 use tickpath_timing::{Calibration, ENGINES_MAX, FEEDS_MAX, Joiner, JoinerConfig, Stamp, Trace, Tracer};
@@ -111,7 +111,8 @@ fn the_first_of_two_stamps_counts() {
 #[test]
 fn observers_beyond_the_bound_are_counted_only() {
     let mut joiner = joiner(SMALL);
-    // Such observer numbers can come from another program's trace; debug builds refuse to create the id.
+    // Another program's trace can contain numbers beyond the bounds. Debug builds do not create such ids, so
+    // the closure sets the bits.
     let with_observer = |feed: u64, engine: u64| {
         let Stamp([head, tsc]) = record("T9 m1f0e0 77");
         Stamp([head | feed << 48 | engine << 52, tsc])

@@ -1,4 +1,4 @@
-//! Scenarios: stamps of whole trades in any interleaving, and their exact times.
+//! Scenarios: the joiner computes the exact times of whole trades, for any interleaving of the rings.
 
 use crate::scenario;
 use crate::scenario::{ONE_TRADE, check, interleave, report, report_of, rings};

@@ -94,7 +94,8 @@ fn answers(request: &OrderRequest, desk: &Desk) -> Vec<OrderEventKind> {
     }
 }
 
-/// Prints the median nanoseconds per update; checks that all updates cause `requests_expected` requests.
+/// Prints the median nanoseconds per update; checks that the updates cause `requests_expected` requests in
+/// total.
 fn measure(name: &str, strategy: impl Strategy, kind: UpdateKind, steps: u64, requests_expected: u64) {
     let limits =
         vec![Limits { threshold: 1, max_position: Qty(100_000), ..Limits::default() }; INSTRUMENTS.into()];

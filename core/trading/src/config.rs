@@ -9,7 +9,7 @@ use crate::MarkTo;
 pub struct EngineConfig {
     /// UserRefNum of the first order: one more than the last that the session used.
     pub first_user_ref: UserRefNum,
-    /// Text sent with every order.
+    /// Client order id that every order carries.
     pub client_order_id: ClientOrderId,
     /// Maximum number of open orders in all instruments; further orders are refused. At most
     /// [`EngineConfig::MAX_OPEN_ORDERS`].

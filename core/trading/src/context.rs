@@ -23,7 +23,7 @@ pub enum Refusal {
     /// The order manager could not build the request.
     #[error(transparent)]
     Order(#[from] OrderError),
-    /// There is no such instrument.
+    /// The engine has no instrument with this id.
     #[error("no such instrument")]
     UnknownInstrument,
     /// The price is not a multiple of the tick size.
@@ -38,7 +38,7 @@ pub enum Refusal {
     /// The order rate limit is reached: retry later.
     #[error("more orders than orders_per_second")]
     RateLimited,
-    /// The queue to the venue is full: retry later.
+    /// The queue to the order gateway is full: retry later.
     #[error("the queue to the order gateway is full")]
     QueueFull,
     /// The engine has stopped: only cancels are sent.
@@ -75,7 +75,7 @@ impl<'a> Context<'a> {
         self.now
     }
 
-    /// Returns best bid and ask of an instrument; both are empty when there is no such instrument.
+    /// Returns the best bid and ask of an instrument; both are empty when there is no such instrument.
     #[must_use]
     pub fn bbo(&self, instrument: InstrumentId) -> Bbo {
         self.desk.features(instrument).map_or(Bbo::default(), |features| *features.bbo())
@@ -87,7 +87,7 @@ impl<'a> Context<'a> {
         self.desk.positions.get(instrument)
     }
 
-    /// Returns the limits of an instrument; `None` when there is no such instrument.
+    /// Returns the risk limits of an instrument; `None` when there is no such instrument.
     #[must_use]
     pub fn limits(&self, instrument: InstrumentId) -> Option<&Limits> {
         self.desk.risk.limits(instrument)
@@ -167,8 +167,8 @@ impl<'a> Context<'a> {
         self.count(result)
     }
 
-    /// Cancels every open order without a pending cancel, until the queue is full. Returns the number of
-    /// orders still to be cancelled: all open orders while the connection is lost.
+    /// Cancels every open order that has no pending cancel. Returns the number of orders for which the
+    /// queue was full; while the connection is lost, the number of all open orders.
     pub fn cancel_all(&mut self) -> usize {
         if !self.desk.is_connected {
             return self.desk.orders.total_open();

@@ -1,5 +1,5 @@
-//! Trades on one venue: market features, the order manager, pre-trade risk, positions, and the [`Strategy`]
-//! trait with its implementations.
+//! Components that trade on one venue: market features, the order manager, pre-trade risk, positions, and the
+//! [`Strategy`] trait with its implementations.
 //!
 //! A [`TradeEngine`] handles market updates, answers of the venue and time through `handle_*`. Requests leave
 //! through a [`RequestSink`] as soon as the strategy makes them. The engine performs no IO and reads no

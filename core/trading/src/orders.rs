@@ -42,7 +42,7 @@ pub struct OrderCounters {
     pub unknown: u64,
     /// Events about an order that is no longer open, and repeated acceptances.
     pub late: u64,
-    /// Executions of more than the open quantity; the position includes all of it, as at the venue.
+    /// Executions of more than an order's open quantity; the position includes them in full, as at the venue.
     pub overfilled: u64,
     /// Orders that the venue accepted after the manager had treated them as rejected, because they were
     /// unanswered or the order that they replace was removed: they are open again.
@@ -71,7 +71,7 @@ pub struct OrderManager {
 }
 
 impl OrderManager {
-    /// Number of executions kept; the venue may break one, and an older one is then not reversed.
+    /// Number of latest executions kept. A broken execution is reversed only if it is among them.
     pub const RECENT_FILLS: usize = 1024;
 
     /// Creates a manager for `max_open_orders` open orders in the instruments 1 to `instrument_count`.
@@ -184,8 +184,7 @@ impl OrderManager {
             slot.order.state = OwnState::PendingCancel;
             slot.cancel_to = sent.qty;
             slot.is_cancel_sent = sent.qty.is_zero();
-            // For an accepted order only the new cancel counts as unanswered, and it has not been lost so
-            // far.
+            // For an accepted order only this cancel counts as unanswered, and it was just sent.
             slot.is_unresolved &= !slot.is_accepted;
         }
     }
@@ -237,7 +236,7 @@ impl OrderManager {
 
     /// Applies an answer of the venue; `ts_event` is its time. Returns the update of its order, if any; an
     /// answer that matches no order is counted. Call [`poll_orphan`](OrderManager::poll_orphan) afterwards:
-    /// the answer may have removed a pending replacement with its original.
+    /// an answer that removes an order also removes its pending replacement.
     pub fn apply(&mut self, event: &OrderEventKind, ts_event: Nanos) -> Option<OrderUpdate> {
         let user_ref = event.user_ref();
         if let OrderEventKind::Broken { match_id, reason, .. } = *event {

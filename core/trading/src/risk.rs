@@ -23,8 +23,8 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// Returns limits for a market maker in the demonstration's instruments, whose prices are near 100 and
-    /// whose orders have a size of a few hundred.
+    /// Returns limits for a market maker in the demonstration's instruments: prices near 100 and order sizes
+    /// of a few hundred.
     fn default() -> Self {
         Limits {
             clip: Qty(100),
@@ -70,7 +70,7 @@ impl RiskResult {
     }
 }
 
-/// The state of an instrument against which an order is checked.
+/// The state of an instrument that an order check uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Exposure {
     /// True if the book can be trusted.
@@ -179,7 +179,7 @@ pub struct Risk {
 }
 
 impl Risk {
-    /// Creates checks with the limits of the instruments 1 to `limits.len()`.
+    /// Creates the checks; `limits` are those of instrument 1, 2 and so on.
     #[must_use]
     pub fn new(limits: &[Limits]) -> Risk {
         Risk { limits: limits.into(), counts: [0; RiskResult::COUNT] }

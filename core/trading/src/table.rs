@@ -9,8 +9,8 @@ use tickpath_lockfree::cpu;
 /// Link that marks the end of a list.
 pub(crate) const NIL: u32 = u32::MAX;
 
-/// Number of slots per order of the table's capacity. With this number, the slot of the next UserRefNum is
-/// nearly always free. Dead orders stay known for a while, so that a late event is recognised.
+/// Number of slots per open order that the table can hold. At 4, the slot of the next UserRefNum is nearly
+/// always free, and a dead order stays in its slot for a while, so that a late event finds it.
 const SLOTS_PER_ORDER: usize = 4;
 
 #[derive(Clone, Debug)]
@@ -22,11 +22,11 @@ pub(crate) struct Slot {
     exposure: Qty,
     pub is_accepted: bool,
     pub is_cancel_sent: bool,
-    /// The size that a pending reduction leaves; zero for a cancel.
+    /// Intended size after the pending reduction; zero for a cancel.
     pub cancel_to: Qty,
     /// True if the status of a request is unknown: the connection was lost or the venue dropped a request
-    /// before the answer, or a replacement's original was removed. An order that the venue then accepts
-    /// reopens.
+    /// before the answer, or a replacement's original was removed. If the venue then accepts the order, it is
+    /// open again.
     pub is_unresolved: bool,
     /// UserRefNum of the latest order sent to replace this one; 0 for none.
     pub replacement: UserRefNum,
@@ -49,7 +49,7 @@ impl Slot {
     }
 }
 
-/// The open orders of one instrument and side.
+/// A doubly linked list of the open orders of one instrument and side.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct List {
     first: u32,
@@ -62,7 +62,7 @@ impl List {
     const EMPTY: List = List { first: NIL, last: NIL, len: 0, exposure: Qty::ZERO };
 }
 
-/// Own orders, each in the slot `UserRefNum modulo size`; lists link the open ones per instrument and side.
+/// Own orders, each in slot `UserRefNum % slots.len()`; lists link the open ones per instrument and side.
 #[derive(Debug)]
 pub(crate) struct Table {
     slots: Box<[Slot]>,
@@ -171,7 +171,7 @@ impl Table {
         cpu::prefetch_lines_write(&self.slots[slot_index]);
     }
 
-    /// Removes every order.
+    /// Marks every order dead and empties the lists.
     pub fn clear(&mut self) {
         self.slots.iter_mut().for_each(|slot| slot.order.state = OwnState::Dead);
         self.lists.fill(List::EMPTY);

@@ -1,4 +1,4 @@
-//! Market data, answers and an engine for tests.
+//! For tests: market updates, answers of a venue, and [`Rig`], an engine with a record of its requests.
 
 use tickpath_timing::NoTrace;
 use tickpath_types::{
@@ -80,7 +80,7 @@ pub struct Rig<S> {
     pub engine: TradeEngine<S, NoTrace>,
     pub now: Nanos,
     sent: Vec<OrderRequest>,
-    /// Every order entered or sent as a replacement, as the venue would hold it.
+    /// Every new order and replacement sent, with the values that the venue would hold.
     entered: Vec<EnterOrder>,
 }
 

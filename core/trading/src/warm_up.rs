@@ -12,13 +12,13 @@ use crate::{EngineConfig, RequestSink, Strategy, TradeEngine};
 const OPEN_ORDERS_MAX: usize = 64;
 /// UserRefNum after which numbering restarts at 1, long before the UserRefNums run out.
 const USER_REF_MAX: u32 = 1 << 31;
-/// Quantity at the best prices, and of each trade.
+/// Quantity at each best price and of each trade in the artificial market.
 const QTY: u64 = 1_000_000;
 
 /// A strategy and a second instance of it for the [warm-up](WarmUpEngine).
 ///
 /// The second instance decides repeatedly while the engine is idle. It must act only through its context.
-/// Without an instance there is no warm-up, and rare decisions take longer.
+/// Without it there is no warm-up, and decisions after a pause take longer.
 #[derive(Clone, Debug)]
 pub struct WarmUp<S> {
     /// The instance that trades.
@@ -61,7 +61,8 @@ pub struct WarmUpEngine<S, T> {
 }
 
 impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
-    /// Creates the warm-up of an engine, with an instance of its strategy; `None` without instruments.
+    /// Creates the warm-up of `engine` with a second instance of its strategy; `None` if it has no
+    /// instruments.
     #[must_use]
     pub fn of(engine: &TradeEngine<S, T>, instance: S) -> Option<WarmUpEngine<S, T>> {
         WarmUpEngine::with_user_ref_max(USER_REF_MAX, engine, instance)
@@ -179,7 +180,7 @@ impl<S: Strategy, T: Tracer> WarmUpEngine<S, T> {
         &self.engine
     }
 
-    /// Returns the engine's tracer, whose stamps must be discarded.
+    /// Returns the warm-up's tracer. Discard its timestamps, since they measure no real decision.
     pub const fn tracer_mut(&mut self) -> &mut T {
         self.engine.tracer_mut()
     }

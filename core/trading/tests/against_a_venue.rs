@@ -38,7 +38,7 @@ fn instrument() -> Instrument {
 }
 
 /// One step of a test. Orders are chosen by their position among the trader's open orders; sizes need not be
-/// in lots.
+/// multiples of the lot size.
 #[derive(Clone, Debug)]
 enum Step {
     Enter {
@@ -68,9 +68,9 @@ enum Step {
     },
     /// The venue cancels the trader's open orders.
     Purge,
-    /// This many requests reach the venue.
+    /// Up to this number of requests in flight reach the venue.
     Send(usize),
-    /// This many answers reach the trader.
+    /// Up to this number of answers in flight reach the trader.
     Answer(usize),
 }
 
@@ -96,7 +96,8 @@ fn step() -> impl Strategy<Value = Step> {
 
 type Action = Box<dyn FnOnce(&mut Context<'_>)>;
 
-/// Runs a test's closure on the next market update, and records ended orders and the net executed quantity.
+/// A strategy that runs a test's closure on the next market update. It records the dead orders and the net
+/// executed quantity.
 #[derive(Default)]
 struct Scripted {
     next: Option<Action>,
@@ -282,7 +283,7 @@ impl Market {
     }
 }
 
-/// Returns the UserRefNum of the open order at this position.
+/// Returns the UserRefNum of the trader's open order at this position, bids first.
 fn nth(cx: &Context<'_>, index: usize) -> Option<UserRefNum> {
     let open = Side::BOTH.into_iter().flat_map(|side| cx.orders(ONE, side));
     open.map(|order| order.user_ref).nth(index)

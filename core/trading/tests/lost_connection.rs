@@ -1,4 +1,4 @@
-//! A lost connection: unsent requests, requests with an unknown status, and a permanent loss.
+//! Tests of a lost connection: unsent requests, requests with an unknown status, and a permanent loss.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use tickpath_test_support::quote;
@@ -19,7 +19,7 @@ const UNANSWERED: RejectReason = RejectReason::Unanswered;
 
 type Action = Box<dyn FnOnce(&mut Context<'_>)>;
 
-/// Runs a test's closure on the next market update, and records the order updates that it receives.
+/// A strategy that runs a test's closure on the next market update and records all order updates.
 #[derive(Default)]
 struct RecordingStrategy {
     next: Option<Action>,

@@ -60,7 +60,7 @@ fn update(step: u64) -> MarketUpdate {
     }
 }
 
-/// Returns the venue's answer to a request; a replacement succeeds at once.
+/// Takes the latest request from the sink and returns the venue's answer; every request succeeds.
 fn answer(sink: &mut Latest) -> Option<OrderEventKind> {
     let order_id = OrderId(1);
     Some(match sink.request.take()? {

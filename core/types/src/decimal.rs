@@ -2,10 +2,11 @@
 
 use std::fmt;
 
-/// Minimum number of decimals in the text.
+/// Minimum number of digits after the decimal point in the text.
 const WRITTEN_MIN: usize = 4;
 
-/// An exact decimal: a number of units of 10^-`decimals`, for example a price with its recording's decimals.
+/// An exact decimal: a number of units of 10^-`decimals`, for example a price with as many decimals as its
+/// recording has.
 ///
 /// Its text is exact, with four decimals, or more if needed.
 ///

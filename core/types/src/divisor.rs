@@ -27,7 +27,8 @@ impl ExactDivisor {
         assert!(divisor != 0, "nothing is divided by zero");
         let twos = divisor.trailing_zeros();
         let odd = divisor >> twos;
-        // Newton's iteration: each step doubles the correct bits. An odd number is its own inverse modulo 8.
+        // Newton's iteration: each step doubles the number of correct bits. An odd number is its own inverse
+        // modulo 8.
         let mut inverse = odd;
         let mut round = 0;
         while round < 5 {

@@ -18,7 +18,8 @@ macro_rules! id {
 }
 
 id! {
-    /// The id of an instrument at one venue, dense from 1: ITCH's stock locate. 0 means the whole system.
+    /// The id of an instrument at one venue, dense from 1: ITCH's stock locate. 0 marks messages about the
+    /// whole system.
     InstrumentId(u16)
 }
 id! {
@@ -110,7 +111,7 @@ impl Symbol {
     /// Creates a symbol from text.
     ///
     /// # Errors
-    /// [`SymbolError`] if the text is empty, longer than 8, or has a character outside `!`..`~`.
+    /// [`SymbolError`] if the text is empty, longer than 8 characters, or has a character outside `!`..`~`.
     pub fn new(text: &str) -> Result<Symbol, SymbolError> {
         let is_symbol = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic());
         let symbol = Symbol::padded(text).filter(|_| is_symbol);
@@ -119,8 +120,8 @@ impl Symbol {
 }
 
 impl UserName {
-    /// Creates a user name from text; `None` if it is empty, longer than 6, has leading or trailing spaces,
-    /// or is not printable ASCII.
+    /// Creates a user name from text; `None` if it is empty, longer than 6 characters, has leading or
+    /// trailing spaces, or is not printable ASCII.
     #[must_use]
     pub fn new(text: &str) -> Option<UserName> {
         let is_bare = !text.is_empty() && text.trim() == text;

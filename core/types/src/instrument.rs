@@ -11,13 +11,13 @@ pub struct Instrument {
     pub id: InstrumentId,
     /// Ticker.
     pub symbol: Symbol,
-    /// Tick size: prices are multiples of it.
+    /// Tick size: order prices are multiples of it.
     pub tick_size: Price,
-    /// Lot size: quantities are multiples of it.
+    /// Lot size: order quantities are multiples of it.
     pub lot_size: Qty,
     /// Maximum quantity of one order.
     pub max_qty: Qty,
-    /// Price at the start of the session: the first quotes centre on it before there is a market.
+    /// Price at the start of the session. The first quotes centre on it, while the book is still empty.
     pub reference_price: Price,
     /// Lowest price an order may have.
     pub collar_low: Price,
@@ -62,7 +62,7 @@ impl Instrument {
 #[derive(Clone, Debug)]
 pub struct InstrumentTable {
     instruments: Arc<[Instrument]>,
-    /// Sorted symbols of the initial instruments, with their ids.
+    /// Symbol keys and ids of the initial instruments, sorted by key for a binary search.
     by_symbol: Arc<[(u64, u16)]>,
     /// Instruments added at runtime, in order; unused slots at the end are empty.
     added: Arc<[OnceLock<Instrument>]>,
@@ -141,7 +141,7 @@ impl InstrumentTable {
         Ok(())
     }
 
-    /// Id of the instrument that is added next.
+    /// Id that the next added instrument must have.
     #[must_use]
     pub fn next_id(&self) -> InstrumentId {
         let count = self.instruments.len() + self.added().count();

@@ -23,9 +23,9 @@ pub struct MarketEvent {
 /// Kind of a public event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MarketEventKind {
-    /// The session reached a phase.
+    /// A phase of the session started or ended.
     System(SystemEventCode),
-    /// The instrument exists; the instrument file has its definition.
+    /// Announces an instrument, whose definition is in the instrument file.
     Directory,
     /// Trading state of the instrument.
     TradingAction(TradingState),
@@ -61,7 +61,8 @@ pub enum MarketEventKind {
         /// Id of the order.
         order_id: OrderId,
     },
-    /// A resting order was removed, and another of its side was added at the tail of its price level.
+    /// A resting order was removed, and a new order of the same side was added at the tail of its price
+    /// level.
     Replaced {
         /// Id of the removed order.
         old_order_id: OrderId,
@@ -110,7 +111,7 @@ pub enum MarketEventKind {
         /// Match number of the broken execution.
         match_id: MatchId,
     },
-    /// Indicative result that a cross would have now.
+    /// Result that a cross would have if it took place now.
     Imbalance(Imbalance),
     /// Price band within which trading continues without a pause.
     PriceBand {
@@ -144,7 +145,7 @@ pub struct Imbalance {
     pub paired: Qty,
     /// Unmatched quantity of the larger side at that price.
     pub imbalance: Qty,
-    /// The larger side; `None` if both are equal.
+    /// Side with the larger quantity; `None` if both sides are equal.
     pub side: Option<Side>,
     /// Indicative price of the cross: ITCH's near price. Zero if nothing would trade.
     pub price: Price,
@@ -155,8 +156,9 @@ pub struct Imbalance {
 }
 
 coded! {
-    /// Phases of a session, with their ITCH codes and Nasdaq's meaning of each. The venue publishes them but
-    /// does not act on them: the [`TradingState`] of each instrument decides whether its orders trade.
+    /// Starts and ends of a session's phases, with their ITCH codes and Nasdaq's meaning of each. The venue
+    /// publishes them but does not act on them: the [`TradingState`] of each instrument decides whether its
+    /// orders trade.
     pub enum SystemEventCode {
         /// First message of the session.
         StartOfMessages = b'O',
@@ -210,7 +212,7 @@ coded! {
 }
 
 impl BookHealth {
-    /// Health from the byte of an update or a quote; an unknown code counts as suspect.
+    /// Health with this code, from an update or a quote; an unknown code counts as suspect.
     pub(crate) const fn or_suspect(code: u8) -> BookHealth {
         match BookHealth::from_code(code) {
             Some(health) => health,
@@ -231,15 +233,16 @@ coded! {
         DuplicateOrder = 3 => "an order was added twice",
         /// An execution or a reduction above the remaining quantity, which would become negative.
         BeyondQty = 4 => "an execution or reduction exceeded the order's quantity",
-        /// An add that exceeds the bounds of the books, or a value that no order can have.
+        /// An add for which the books have no capacity, or a value that no order can have.
         Refused = 5 => "an order that the book cannot hold",
         /// Bid and ask crossed in continuous trading.
         Crossed = 6 => "bid and ask crossed in continuous trading",
-        /// The directory names another symbol than expected. No snapshot can recover from this.
+        /// The feed's directory message names another symbol than expected. No snapshot can recover from
+        /// this.
         OtherSymbol = 7 => "the directory names another symbol than expected",
         /// A message with a symbol index that was never mapped to a symbol.
         UnmappedIndex = 8 => "a message about an index that was never mapped to a symbol",
-        /// The symbol's own sequence numbers skipped messages.
+        /// A gap in the symbol's own sequence numbers.
         SymbolGap = 9 => "the symbol's own numbering skipped messages",
         /// The two lines of the feed carried different bytes under one sequence number.
         LinesDisagree = 10 => "the two lines carried different bytes under one sequence number",
@@ -300,7 +303,7 @@ impl PriceLevel {
     }
 }
 
-/// One market data message after its application by the feed handler, with the resulting best prices.
+/// A market data message that the feed handler applied to a book, and the best prices after it.
 ///
 /// Fixed-size plain data without padding, so that its bytes can be passed through a ring or shared memory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, IntoBytes, FromBytes, Immutable, KnownLayout)]
@@ -310,11 +313,11 @@ pub struct MarketUpdate {
     pub sequence: u64,
     /// Time of the event at the venue, in nanoseconds since midnight.
     pub ts_event: u64,
-    /// Id of the order; 0 if none.
+    /// Id of the order, or of the new order in a replacement; 0 if none.
     pub order_id: u64,
     /// Price of the order or trade, in the scale of [`Price`].
     pub price: i64,
-    /// Quantity added, traded or removed.
+    /// Quantity added, traded or removed; in a replacement, the quantity of the new order.
     pub qty: u64,
     /// Best bid after the message.
     pub bid: PriceLevel,
@@ -332,7 +335,7 @@ pub struct MarketUpdate {
     pub reason: u8,
     /// Code of the [`TradingState`] in an [`UpdateKind::Status`]; 0 in other kinds, or if unknown.
     pub trading: u8,
-    /// Always zero.
+    /// Padding; always zero.
     pub reserved: u8,
 }
 
@@ -365,13 +368,13 @@ impl MarketUpdate {
         }
     }
 
-    /// Best bid and its quantity.
+    /// Best bid and its quantity; `None` without bids.
     #[must_use]
     pub const fn bid(&self) -> Option<(Price, Qty)> {
         self.bid.get()
     }
 
-    /// Best ask and its quantity.
+    /// Best ask and its quantity; `None` without asks.
     #[must_use]
     pub const fn ask(&self) -> Option<(Price, Qty)> {
         self.ask.get()

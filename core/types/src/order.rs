@@ -8,7 +8,7 @@ use crate::{
 coded! {
     /// Time in force of an order.
     pub enum TimeInForce {
-        /// Valid until the end of the session.
+        /// Valid until the end of the trading day.
         Day = 0,
         /// Immediate or cancel: the unfilled remainder never rests. With `min_qty` equal to the quantity it
         /// is fill-or-kill.
@@ -35,8 +35,8 @@ impl TimeInForce {
 /// OUCH has no field for a stop price; other gateways have one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OrderInstructions {
-    /// Stop price: a trade at this price or beyond (buy: at least, sell: at most) triggers the order. If the
-    /// limit is [`Price::MARKET`], the order then becomes IOC at the collar's limit. Zero: no stop order.
+    /// Stop price: a trade at this price or beyond (buy: at least, sell: at most) triggers the order. A
+    /// triggered order at [`Price::MARKET`] becomes IOC at the collar's limit. Zero: not a stop order.
     pub stop_price: Price,
     /// Displayed quantity. Once it has traded it is refilled from the reserve, at the tail of the price level
     /// and under a new order id. Zero: the whole quantity is displayed.
@@ -69,7 +69,7 @@ impl Default for OrderAttributes {
 /// A new order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EnterOrder {
-    /// The client's number of the order; greater than every earlier `UserRefNum` of the session.
+    /// The client's number for the order; greater than every earlier `UserRefNum` of the session.
     pub user_ref: UserRefNum,
     /// Id of the instrument.
     pub instrument: InstrumentId,
@@ -77,13 +77,13 @@ pub struct EnterOrder {
     pub side: Side,
     /// Order quantity.
     pub qty: Qty,
-    /// Limit price; [`Price::MARKET`] with [`TimeInForce::Ioc`] means the collar's limit.
+    /// Limit price. [`Price::MARKET`] in an IOC order stands for the limit of the instrument's price collar.
     pub price: Price,
     /// Time in force.
     pub time_in_force: TimeInForce,
     /// Post-only: the order is cancelled if it would trade on entry.
     pub post_only: bool,
-    /// If less than this quantity could trade on entry, nothing trades; zero means no minimum.
+    /// Minimum quantity of an IOC order: it is cancelled if less could trade on entry. Zero: no minimum.
     pub min_qty: Qty,
     /// Optional order instructions.
     pub special: Option<OrderInstructions>,
@@ -94,8 +94,8 @@ pub struct EnterOrder {
 }
 
 impl EnterOrder {
-    /// Creates a visible limit order for the day that may trade on entry, without minimum or order
-    /// instructions. It has default attributes (principal, continuous market) and a blank client order id.
+    /// Creates a visible day limit order that may trade on entry. It has no minimum quantity, no
+    /// instructions, default attributes (principal, continuous market) and a blank client order id.
     ///
     /// ```
     /// use tickpath_types::{EnterOrder, InstrumentId, Price, Qty, Side, TimeInForce, UserRefNum};
@@ -155,7 +155,7 @@ impl ReplaceOrder {
         EnterOrder::limit(user_ref, InstrumentId(0), Side::Buy, qty, price).replacing(orig_user_ref)
     }
 
-    /// Returns the new order. It takes the instrument, side, capacity and cross type of the replaced order.
+    /// Returns the order that this request enters; the parameters are those of the replaced order.
     #[inline]
     #[must_use]
     pub const fn entered(
@@ -187,7 +187,7 @@ impl ReplaceOrder {
 pub struct ReplaceOrder {
     /// `UserRefNum` of the order to replace.
     pub orig_user_ref: UserRefNum,
-    /// The client's number of the new order; greater than every earlier `UserRefNum` of the session.
+    /// The client's number for the new order; greater than every earlier `UserRefNum` of the session.
     pub user_ref: UserRefNum,
     /// Intended size of the new order, including the executed quantity of the old one.
     pub qty: Qty,
@@ -197,11 +197,11 @@ pub struct ReplaceOrder {
     pub time_in_force: TimeInForce,
     /// Post-only: the order is cancelled if it would trade on entry.
     pub post_only: bool,
-    /// If less than this quantity could trade on entry, nothing trades; zero means no minimum.
+    /// Minimum quantity of an IOC order: it is cancelled if less could trade on entry. Zero: no minimum.
     pub min_qty: Qty,
     /// Optional order instructions.
     pub special: Option<OrderInstructions>,
-    /// Attributes that the venue echoes; capacity and cross type are ignored, those of the old order stay.
+    /// Attributes that the venue echoes. The new order keeps the old one's capacity and cross type.
     pub attributes: OrderAttributes,
     /// Client order id, which the venue echoes.
     pub client_order_id: ClientOrderId,
@@ -227,10 +227,10 @@ pub struct ModifyOrder {
     pub qty: Qty,
 }
 
-/// Cancels the session's open orders.
+/// Cancels open orders of the session that sends the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MassCancel {
-    /// The client's number of the request; greater than every earlier `UserRefNum` of the session.
+    /// The client's number for the request; greater than every earlier `UserRefNum` of the session.
     pub user_ref: UserRefNum,
     /// Instrument whose orders to cancel; 0 for all.
     pub instrument: InstrumentId,
@@ -240,10 +240,10 @@ pub struct MassCancel {
     pub firm: [u8; 4],
 }
 
-/// Disables or enables the session's own new orders.
+/// Disables or enables order entry for the session that sends the request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SetOrderEntry {
-    /// The client's number of the request; greater than every earlier `UserRefNum` of the session.
+    /// The client's number for the request; greater than every earlier `UserRefNum` of the session.
     pub user_ref: UserRefNum,
     /// True to accept new orders and replacements from now on, false to reject them.
     pub is_enabled: bool,
@@ -314,8 +314,8 @@ pub enum Liquidity {
 }
 
 coded! {
-    /// Self-trade prevention: handling of an order that would trade with another of its owner. The setting
-    /// of the incoming order's session applies. In a cross there is no self-trade prevention.
+    /// Self-trade prevention: handling of an order that would trade with an order of the same owner. The
+    /// setting of the incoming order's session applies. It does not apply in a cross.
     #[derive(Default)]
     pub enum SelfTradePrevention {
         /// The two orders trade with each other.
@@ -356,7 +356,7 @@ coded! {
         ImmediateOrCancel = 2,
         /// A post-only order would have traded.
         PostOnly = 3,
-        /// The venue ended the session or the user's login.
+        /// The venue cancelled the order, for example after a disconnect or at its shutdown.
         System = 4,
         /// The venue's market supervision cancelled the order.
         Supervisory = 5,
@@ -364,7 +364,7 @@ coded! {
         Expired = 6,
         /// The day ended.
         EndOfDay = 7,
-        /// Trading was halted before the order could trade.
+        /// A trading pause or halt began before the remainder of an IOC order could trade.
         Halted = 8,
         /// Self-trade prevention: the order would have traded with another order of its owner.
         SelfTrade = 9,
@@ -391,7 +391,7 @@ coded! {
         DisplayNotOffered = 7,
         /// The cross type is not supported.
         CrossNotOffered = 8,
-        /// The side is neither buy nor sell, or a modification changes it.
+        /// The side is neither buy nor sell, or a modification would turn a buy into a sell or back.
         InvalidSide = 9,
         /// The instrument is not trading.
         Halted = 10,
@@ -405,8 +405,8 @@ coded! {
         OptionNotOffered = 14,
         /// Set by the client, not by a venue: the client was not connected, and the request was not sent.
         NotConnected = 15,
-        /// Set by the client, not by a venue: the connection was lost after the request was sent, and no
-        /// response arrived by the next connection.
+        /// Set by the client, not by a venue: the connection was lost after the request was sent, and the
+        /// client received no response even after it reconnected.
         Unanswered = 16,
         /// The user exceeds its message rate: wait, and enter the order again.
         RateAboveLimit = 17,
@@ -431,7 +431,7 @@ coded! {
         InvalidExpireTime = 26,
         /// The venue's log is full: only cancels are accepted until there is space again.
         JournalFull = 27,
-        /// The session has used its last `UserRefNum`, 4294967295. A new day starts from 1.
+        /// The session has used its last `UserRefNum`, 4294967295. The next day's numbers start from 1.
         UserRefsExhausted = 28,
     }
 }
@@ -445,7 +445,7 @@ pub struct OrderEvent {
     pub session: SessionId,
     /// Time of the event, since midnight.
     pub ts: Nanos,
-    /// True for the first response to the session that sent the command.
+    /// True for the first response to the command, which goes to the session that sent it.
     pub is_reply: bool,
     /// Kind of event, with its data.
     pub kind: OrderEventKind,
@@ -456,7 +456,7 @@ pub struct OrderEvent {
 pub enum OrderEventKind {
     /// The order was accepted.
     Accepted {
-        /// The order as accepted.
+        /// The accepted order.
         order: EnterOrder,
         /// The venue's order id.
         order_id: OrderId,
@@ -487,7 +487,7 @@ pub enum OrderEventKind {
     Modified {
         /// `UserRefNum` of the order.
         user_ref: UserRefNum,
-        /// Side marking, as requested.
+        /// OUCH side marking, as requested.
         side_marking: u8,
         /// New intended size, including the executed quantity.
         qty: Qty,
@@ -502,7 +502,7 @@ pub enum OrderEventKind {
         price: Price,
         /// Role of the order in the execution.
         liquidity: Liquidity,
-        /// Match number, the same for both sides.
+        /// Match number, the same for the buy and the sell order.
         match_id: MatchId,
     },
     /// Self-trade prevention removed quantity from the order.
@@ -526,7 +526,7 @@ pub enum OrderEventKind {
         user_ref: UserRefNum,
         /// The venue's new order id.
         order_id: OrderId,
-        /// Displayed quantity.
+        /// New displayed quantity.
         display_qty: Qty,
     },
     /// A trade reached the order's stop price: from now on it is a regular order.
@@ -535,7 +535,7 @@ pub enum OrderEventKind {
         user_ref: UserRefNum,
         /// The venue's new order id.
         order_id: OrderId,
-        /// Limit price; for a stop order without one, the collar's limit.
+        /// Limit price; for a stop order at [`Price::MARKET`], the collar's limit.
         price: Price,
     },
     /// An execution of the order was broken; the order does not change.

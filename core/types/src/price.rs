@@ -28,7 +28,7 @@ impl Price {
     /// # Errors
     /// [`ParsePriceError`] if the text is not a number with at most 4 decimals, or is out of range.
     pub fn parse(text: &str) -> Result<Price, ParsePriceError> {
-        // `Decimal::parse` accepts additional decimals that are zeros; a price must not have them.
+        // `Decimal::parse` accepts zeros after the fourth decimal; a price must not have them.
         let places = text.split_once('.').map_or(0, |(_, places)| places.len());
         let price = Decimal::parse(text, Self::DECIMALS as u8).filter(|_| places <= Self::DECIMALS);
         let price = price.filter(|price| price.units.unsigned_abs() < Price::MARKET.0.unsigned_abs());

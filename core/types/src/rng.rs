@@ -1,9 +1,9 @@
-//! Random numbers in integer arithmetic.
+//! A random number generator that uses integer arithmetic only.
 
 use rand_core::{Rng as _, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A seeded random number generator with the same sequence on every machine.
+/// A random number generator; a seed yields the same sequence on every machine.
 #[derive(Clone, Debug)]
 pub struct Rng(Xoshiro256PlusPlus);
 
@@ -45,7 +45,7 @@ impl Rng {
         u64::try_from(product >> 32).unwrap_or(u64::MAX)
     }
 
-    /// A geometrically distributed number from 0 on, with a mean near `mean_hundredths` / 100.
+    /// A geometrically distributed number, 0 or more, with a mean near `mean_hundredths` / 100.
     pub fn geometric(&mut self, mean_hundredths: u32) -> u64 {
         // The floor of an exponential of mean m is geometric with mean 1 / (e^(1/m) - 1), about m - 1/2.
         self.exponential(u64::from(mean_hundredths) + 50) / 100

@@ -1,4 +1,4 @@
-//! Sums and differences of newtypes.
+//! A macro that implements addition and subtraction for newtypes.
 
 /// Implements `Add`, `AddAssign`, `Sub`, `SubAssign`, `Neg` and `Sum` for a newtype of a signed number.
 ///

@@ -7,9 +7,9 @@ use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
 /// A time or a duration in nanoseconds.
 ///
-/// The origin of a time depends on the use. The `now` of agents counts from the Unix epoch. A time in a
-/// command or an event counts from the latest midnight: it stays below [`Nanos::DAY`] and restarts from zero
-/// each day.
+/// The origin of a time depends on the use. The `now` that agents receive counts from the Unix epoch. A time
+/// in a command or an event counts from the latest midnight: it stays below [`Nanos::DAY`] and restarts from
+/// zero each day.
 #[derive(
     Clone,
     Copy,

@@ -17,7 +17,7 @@ pub struct TopOfBook {
     pub ask: PriceLevel,
     /// Price of the last trade; meaningless while `last_qty` is 0.
     pub last_price: i64,
-    /// Time of the last change in nanoseconds. The writer defines its origin: the latest midnight at the
+    /// Time of the last update in nanoseconds. The writer chooses the origin: the latest midnight at the
     /// venue, or the Unix epoch.
     pub ts_event: u64,
     /// Quantity of the last trade; 0 without a trade; [`u32::MAX`] if it does not fit.
@@ -35,8 +35,8 @@ pub struct TopOfBook {
 const _: () = assert!(size_of::<TopOfBook>() == 56 && align_of::<TopOfBook>() == 8);
 
 impl TopOfBook {
-    /// Applies an update: best prices, health and time; after a trade also the last trade, and after a status
-    /// update the trading state and suspect reason.
+    /// Copies best prices, health and time from an update; from a trade also the last trade, from a status
+    /// update also the trading state and the suspect reason.
     #[inline]
     pub fn apply(&mut self, update: &MarketUpdate) {
         (self.bid, self.ask) = (update.bid, update.ask);
@@ -61,26 +61,26 @@ impl TopOfBook {
         }
     }
 
-    /// Sets the last trade.
+    /// Sets price and quantity of the last trade.
     #[inline]
     pub fn set_last(&mut self, price: Price, qty: Qty) {
         self.last_price = price.0;
         self.last_qty = u32::try_from(qty.0).unwrap_or(u32::MAX);
     }
 
-    /// Best bid and its quantity.
+    /// Best bid and its quantity; `None` without bids.
     #[must_use]
     pub const fn bid(&self) -> Option<(Price, Qty)> {
         self.bid.get()
     }
 
-    /// Best ask and its quantity.
+    /// Best ask and its quantity; `None` without asks.
     #[must_use]
     pub const fn ask(&self) -> Option<(Price, Qty)> {
         self.ask.get()
     }
 
-    /// Price and quantity of the last trade.
+    /// Price and quantity of the last trade; `None` before the first.
     #[must_use]
     pub const fn last(&self) -> Option<(Price, Qty)> {
         if self.last_qty == 0 { None } else { Some((Price(self.last_price), Qty(self.last_qty as u64))) }

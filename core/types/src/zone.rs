@@ -24,9 +24,9 @@ pub enum Zone {
 impl Zone {
     /// Coordinated Universal Time.
     pub const UTC: Zone = Zone::Fixed(0);
-    /// New York, where US equities trade.
+    /// Eastern Time, the zone of New York.
     pub const EASTERN: Zone = Zone::UnitedStates { hours_behind: 5 };
-    /// Chicago.
+    /// Central Time, the zone of Chicago.
     pub const CENTRAL: Zone = Zone::UnitedStates { hours_behind: 6 };
 
     /// Parses `+HH:MM` or `-HH:MM` into seconds ahead of UTC; `None` for other text.
@@ -78,8 +78,8 @@ impl Zone {
         utc_ns.saturating_add_signed(self.ahead_of_utc_s(utc_ns).saturating_mul(NS_PER_SEC))
     }
 
-    /// UTC time of a local time (nanoseconds since 1970-01-01). For a local time that occurs twice, at the
-    /// end of summer time, it is the earlier one.
+    /// UTC time of a local time (nanoseconds since 1970-01-01). If the local time occurs twice, at the end of
+    /// summer time, the earlier UTC time is returned.
     #[must_use]
     pub fn utc_ns(self, local_ns: u64) -> u64 {
         // Assume summer time first. If it does not apply at the result, standard time applies.
@@ -133,7 +133,7 @@ impl FromStr for Zone {
     }
 }
 
-/// The first Sunday on or after a day. 1970-01-01 was a Thursday.
+/// The first Sunday on or after `day`; days count from 1970-01-01, a Thursday.
 const fn sunday_from(day: i64) -> i64 {
     day + (10 - day.rem_euclid(7)) % 7
 }

@@ -47,7 +47,7 @@ pub enum AdminCommand {
         /// The instrument's id.
         instrument: InstrumentId,
     },
-    /// Adds a halted instrument with the next id. The venue checks that it can use the definition. Sequenced.
+    /// Adds an instrument, halted, under the next free id. The engine checks the definition. Sequenced.
     AddInstrument(Instrument),
     /// Changes a user's limits. A change holds until the configuration changes the same limit. Sequenced.
     SetLimits {
@@ -72,7 +72,7 @@ pub enum AdminCommand {
     Unkill(Option<SessionId>),
     /// Closes the user's connection; the user may log in again.
     Disconnect(SessionId),
-    /// Resets the user's count of wrong passwords, for all addresses.
+    /// Clears the counts of the user's wrong passwords from all addresses.
     Unlock(SessionId),
     /// Refuses new orders from now on until the venue stops; cancels still work.
     Drain,
@@ -97,7 +97,7 @@ pub enum AdminOutcome {
 /// The venue's answer to an [`AdminCommand`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AdminAnswer {
-    /// Id that the submitter gave the command.
+    /// Id that the sender gave the command.
     pub id: u64,
     /// Outcome of the command.
     pub outcome: AdminOutcome,
@@ -134,12 +134,12 @@ pub enum AdminRefusal {
     #[error(transparent)]
     Instrument(#[from] AddInstrumentError),
     /// The engine rejects the instrument: its tick size, lot size, collar or maximum quantity is invalid.
-    #[error("the venue could not use the instrument: it is in no book")]
+    #[error("the instrument was not added: its tick size, lot size, collar or maximum quantity is invalid")]
     Unusable,
 }
 
 impl AdminCommand {
-    /// The log command that carries out this command. `None` if several or none are necessary, or if they
+    /// The one log command that carries out this command. `None` if it needs none or several, or if they
     /// depend on the venue's state.
     pub(crate) fn log_command(&self) -> Option<LogCommandKind> {
         let kind = match *self {
@@ -164,7 +164,7 @@ impl AdminCommand {
         Some(kind.into())
     }
 
-    /// Id of the instrument to which the command applies, if any; the instrument must exist.
+    /// Id of the instrument to which the command applies, if any; the venue refuses an unknown id.
     #[must_use]
     pub fn instrument(&self) -> Option<InstrumentId> {
         match *self {

@@ -18,7 +18,7 @@ pub enum LogState {
 
 /// The log to which commands are written before they take effect, independent of its storage.
 pub trait CommandLog: Send {
-    /// Appends the next command; false if the log cannot take it yet: append it again later.
+    /// Appends the next command. Returns false if the log cannot take it yet: append it again later.
     fn append(&mut self, command: &LogCommand) -> bool;
     /// Does pending work of the log without blocking; returns the amount of work.
     fn poll(&mut self) -> usize;
@@ -28,7 +28,7 @@ pub trait CommandLog: Send {
     fn state(&self) -> LogState;
     /// Description of the failure that stopped the log, if any.
     fn failure(&self) -> Option<String>;
-    /// Makes the log wake the thread behind `waker` when [`poll`](Self::poll) has work to do.
+    /// Registers `waker`: the log wakes the waker's thread when [`poll`](Self::poll) has work to do.
     fn wake_by(&self, waker: &Waker);
     /// False while the current segment's free space is reserved for cancels: append no refusals then.
     fn has_space_for_refusals(&self) -> bool;

@@ -30,7 +30,7 @@ tickpath_lockfree::counters! {
         pub malformed => "malformed",
         /// Responses to users that the order server received from the matcher.
         pub responses,
-        /// Times that a connection's send buffer was full, because its client does not read.
+        /// Times that a connection's send buffer was full, because its client did not read.
         pub full_connections => "full_connections",
         /// Clients disconnected because messages were overwritten before they had read them.
         pub slow_clients => "slow_clients",
@@ -38,7 +38,7 @@ tickpath_lockfree::counters! {
         pub commands => "commands",
         /// Logins with a wrong password or an unknown name.
         pub wrong_passwords => "wrong_passwords",
-        /// Logins whose password check was postponed, after wrong passwords or due to a full check queue.
+        /// Logins whose password check was postponed: after wrong passwords, or because its queue was full.
         pub logins_delayed => "logins_delayed",
         /// Password checks whose connection was closed before they completed.
         pub checks_dropped => "checks_dropped",
@@ -60,7 +60,7 @@ tickpath_lockfree::counters! {
         pub messages => "market_messages",
         /// Packets sent on each of the two lines.
         pub packets,
-        /// Packets that the kernel did not accept, on both lines and in answers to requests together.
+        /// Packets that the kernel did not accept: those of both lines and those in answers to requests.
         pub unsent => "market_packets_unsent",
         /// Retransmission requests received.
         pub requests => "retransmit_requests",
@@ -74,7 +74,7 @@ tickpath_lockfree::counters! {
         pub requests_limited => "retransmit_limited",
         /// Requests without an answer: their messages are not published yet, or no longer kept.
         pub requests_unknown => "retransmit_unknown",
-        /// Requests for messages no longer in memory, passed to the archive, which reads the log.
+        /// Requests passed to the archive, which reads the log: their messages are no longer in memory.
         pub requests_archived => "retransmit_archived",
         /// Messages sent again in answer to requests.
         pub retransmitted => "retransmitted",
@@ -94,7 +94,7 @@ tickpath_lockfree::counters! {
         pub unlogged_refusals => "unlogged_refusals",
         /// 1 once the journal cannot be written any more: the venue sends no more responses.
         pub has_failed,
-        /// Snapshots written since the start.
+        /// Snapshots written since the venue's start.
         pub snapshots,
         /// Sequence number of the last command that the newest snapshot covers.
         pub snapshot_sequence,
@@ -110,7 +110,7 @@ tickpath_lockfree::counters! {
         pub commands,
         /// Messages to users that were read from the log.
         pub messages,
-        /// Copies sent, over all readers.
+        /// Copies sent to all readers together.
         pub copies => "drop_copies",
         /// Connections accepted.
         pub connections,
@@ -126,7 +126,7 @@ tickpath_lockfree::counters! {
         pub wrong_passwords,
         /// Invalid packets, and messages from readers, which must not send any.
         pub malformed => "drop_copy_malformed",
-        /// Rewinds: second readings of the log, for readers whose first message was no longer in memory.
+        /// Rewinds: repeated readings of the log for a reader that requested messages no longer in memory.
         pub rewinds => "drop_copy_rewinds",
         /// Readers disconnected because the part of the log that their rewind needed was removed.
         pub rewinds_failed => "drop_copy_rewinds_cut",

@@ -25,7 +25,7 @@ impl DrainWatch {
             return false;
         }
         let since = *self.since.get_or_insert(now);
-        // Disconnects are read first, so that a connection accepted between the two reads counts as open.
+        // `disconnects` is read first, so that a connection accepted between the two reads counts as open.
         let disconnected = server.disconnects.read();
         server.connections.read() == disconnected || now >= since + self.timeout
     }

@@ -25,7 +25,7 @@ pub struct Configured {
     pub instruments: u64,
 }
 
-/// The state of one user that results from the log.
+/// The state of one user that a replay of the log yields.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayedUser {
     /// True while new orders of this user are refused because the user was killed individually.
@@ -152,7 +152,7 @@ impl Entitlements {
         }
     }
 
-    /// The filter of the user's requests; `listed` is the configuration's list of instruments, if any.
+    /// Creates the user's request filter; `listed` is the configuration's list of instruments, if any.
     #[must_use]
     pub fn filter(&self, listed: Option<&[InstrumentId]>, instruments: &InstrumentTable) -> RequestFilter {
         let mut filter = RequestFilter::new(self.limits.rate, listed, instruments);
@@ -160,8 +160,8 @@ impl Entitlements {
         filter
     }
 
-    /// The log commands that record the entitlements. The command that records the configuration comes last:
-    /// if the start is interrupted before it is logged, the next start finds the same changes.
+    /// The log commands that record changed entitlements. The command that records the configuration comes
+    /// last: if the start is interrupted before it is logged, the next start finds the same changes.
     pub fn commands(&self, replayed: &ReplayedUser) -> impl Iterator<Item = LogCommandKind> {
         let (target, configured) = (self.limits.as_command(), self.configured);
         let limits = (replayed.limits.as_command() != target).then_some(target);
@@ -171,7 +171,7 @@ impl Entitlements {
         limits.map(LogCommandKind::Engine).into_iter().chain(of_venue)
     }
 
-    /// Descriptions of settings made by commands that override the file, or that the file has replaced.
+    /// Describes the settings made by commands: those that override the file, and those that it replaced.
     #[must_use]
     pub fn notices(&self, name: &str, replayed: &ReplayedUser, instruments: &InstrumentTable) -> Vec<String> {
         let [now, file, log] = [&self.limits, &self.configured.limits, &replayed.limits].map(describe_limits);

@@ -16,8 +16,8 @@ const RING_CAPACITY: usize = 1 << 10;
 pub struct FrontRequest {
     /// The user's session.
     pub session: SessionId,
-    /// Time at which the kernel received the request, in ns since 1970. The sequencer sorts the requests
-    /// of a batch, from all ports, by this time.
+    /// Time at which the kernel received the request, in ns since the Unix epoch. The sequencer sorts the
+    /// requests of a batch, from all ports, by this time.
     pub received_ns: u64,
     /// The kind of the request.
     pub kind: FrontRequestKind,
@@ -58,7 +58,7 @@ impl FrontRequest {
 /// reads the results of all requests from the log.
 pub struct FrontPort {
     requests: spsc::Producer<FrontRequest>,
-    /// All commands of the log with their events, from the first on.
+    /// Yields all commands of the log with their events, from the first one on.
     pub log: LogFeed,
     /// The venue's instruments, including those added later.
     pub instruments: InstrumentTable,

@@ -15,7 +15,7 @@ use crate::sequencer::{Arrival, Sequencer};
 use crate::user_registry::UserRegistry;
 use crate::users::{NewUser, User, Users};
 
-/// The progress of the matcher with internal commands.
+/// Progress of the matcher through the internal commands.
 #[derive(Debug, Default)]
 struct Applied {
     /// The last internal command that the matcher applied and that is durable.
@@ -34,7 +34,7 @@ struct CommandGroup {
     last: Option<Sequence>,
 }
 
-/// An answer to the administrator, held back until the log commands of the request are durable and applied.
+/// An answer to the administrator, held back until the log commands of its command are durable and applied.
 struct PendingAnswer {
     answer: AdminAnswer,
     commands: CommandGroup,
@@ -62,8 +62,8 @@ impl CommandGroup {
 
 /// Carries out the commands of the administrator and of the trading day.
 ///
-/// Schedule steps and the administrator's commands run one at a time: the next one depends on the trading
-/// states that result from the previous one, so it waits until that one's commands are applied.
+/// Schedule steps and the administrator's commands run one at a time. Each depends on the trading states that
+/// the previous one leaves, so it waits until the previous one's commands are applied.
 pub struct InternalCommands {
     day: Day,
     instruments: InstrumentTable,
@@ -77,7 +77,7 @@ pub struct InternalCommands {
     /// An answer that is ready to be returned.
     answer: Option<AdminAnswer>,
     applied: Applied,
-    /// True once the venue refuses new orders until it stops.
+    /// True once the venue drains: it refuses new orders until it stops.
     is_draining: bool,
 }
 
@@ -125,7 +125,7 @@ impl InternalCommands {
         let have_expired = sequencer.have_expired(now);
         let mut emit = |kind: LogCommandKind| sequencer.add(Arrival::internal(SessionId::default(), kind));
         if !self.day.step(now, &mut emit) {
-            // Add `ExpireOrders` here: the sequencer inserts it only when it has another command to sequence.
+            // Without this, `ExpireOrders` would wait until the sequencer has another command to sequence.
             if have_expired {
                 emit(CommandKind::ExpireOrders.into());
             }
@@ -181,8 +181,8 @@ impl InternalCommands {
         outcome
     }
 
-    /// Adds a user, and sequences its commands. The user is already registered, so that readers of the log
-    /// find it.
+    /// Adds a user to `users`, and adds its commands to the batch. The caller has registered the user, so
+    /// readers of the log find it.
     #[cold]
     pub fn handle_new_user(
         &mut self,
@@ -376,7 +376,7 @@ impl InternalCommands {
         Ok(())
     }
 
-    /// Adds the instrument to the table before its commands enter the log, so a reader of the log finds it.
+    /// Adds the instrument to the table before its commands enter the log: readers of the log will need it.
     fn add_instrument(
         &mut self,
         definition: Instrument,

@@ -7,12 +7,12 @@
 //! |---|---|
 //! | `user_settings`, `user_limits`, `password` | users as the configuration describes them |
 //! | `user_registry` | the registered users, readable from all threads |
-//! | `users`, `logins` | the users' sessions, and login checks |
+//! | `users`, `logins` | the users' sessions; checks of logins |
 //! | `internal_commands` | commands of the venue itself: from the trading day and the administrator |
 //! | `order_entry` | order entry, independent of connections: users, logins, sequencer, internal commands |
 //! | `entitlements` | the permissions of each user, by configuration and by commands |
 //! | `request_filter`, `token_bucket` | checks of requests before the engine |
-//! | `admin_command`, `front_request` | commands of the administrator; requests of a front |
+//! | `admin_command`, `front_request` | commands of the administrator; requests of a gateway thread |
 //! | [`day`] | the trading day: schedule, phases, order expiry |
 //! | `log_command` | commands of the log: those for the engine, and those for the venue only |
 //! | `sequencer`, `command_log` | the single order of all commands, and the log to which they are written |
@@ -20,10 +20,10 @@
 //! | `response`, `overflow_queue` | the matcher's responses, and the queue used when a ring is full |
 //! | `message_log` | numbered messages that can be resent: to each user, and the published market data |
 //! | `session_messages` | messages to a user, appended to its log |
-//! | `published_messages`, `retransmission_limits` | messages for snapshots; rate limits of resends |
+//! | `published_messages`, `retransmission_limits` | market data for snapshots; rate limits of resends |
 //! | `replica` | the complete state that results from a log, and its encoding in a snapshot |
 //! | `stored_log`, `log_follower`, `log_feed` | the stored log, and its readers |
-//! | `opening`, `session_name` | the venue's first commands; the names of its sessions |
+//! | `opening`, `session_name` | the first commands after a venue's start; the names of its sessions |
 //! | `counters`, `view`, `drain` | counters and states of a venue, readable while it runs |
 //! | `market_image` | the public state of the market, and snapshots of it |
 //! | [`market_recovery`] | market data resent on request, from memory or from the log |

@@ -36,7 +36,7 @@ pub struct VenueCommand {
 pub enum VenueCommandKind {
     /// Records that the schedule is completed up to a step; a restarted venue continues with the next one.
     ScheduleDone {
-        /// Days since 1970-01-01, in the schedule's time zone.
+        /// Day of the last completed step, counted from 1970-01-01 in the schedule's time zone.
         day: u32,
         /// Second of the last completed step, since midnight in that time zone.
         second: u32,
@@ -71,7 +71,7 @@ pub enum VenueCommandKind {
         /// Digest of the list of instruments that the session may trade; 0 when it may trade all.
         instruments: u64,
     },
-    /// Adds a user, to whom the command's session belongs.
+    /// Adds a user; the command's session becomes that user's session.
     AddUser {
         /// The user's name.
         name: UserName,
@@ -161,14 +161,14 @@ impl LogCommand {
         }
     }
 
-    /// The engine's command; `None` if only the venue interprets it.
+    /// The command if the engine executes it; `None` if only the venue interprets it.
     #[inline]
     #[must_use]
     pub const fn engine(&self) -> Option<&Command> {
         if let LogCommand::Engine(command) = self { Some(command) } else { None }
     }
 
-    /// The kind of the engine's command; `None` if only the venue interprets it.
+    /// The command's kind if the engine executes it; `None` if only the venue interprets it.
     #[inline]
     #[must_use]
     pub const fn engine_kind(&self) -> Option<&CommandKind> {

@@ -1,4 +1,4 @@
-//! A feed of all commands and their events, for readers that need every event.
+//! A feed of all commands in the venue's log and their events, for readers that need every event.
 
 use tickpath_lockfree::wake::Waker;
 use tickpath_matching::EventListener;
@@ -23,7 +23,7 @@ pub enum LogFeedError {
     /// The log cannot be read, or a snapshot needed to follow it is unusable.
     #[error(transparent)]
     Log(#[from] LogReadError),
-    /// The log can no longer be read from its first command on, so earlier events are unknown.
+    /// The log no longer begins with its first command, so the first events cannot be recomputed.
     #[error("the journal does not begin with its first command: start the venue with --new-session")]
     Cut,
 }
@@ -34,7 +34,7 @@ pub struct LogFeed {
     log: Box<dyn StoredLog>,
     /// `None` until `run_once` has opened the log.
     follower: Option<LogFollower>,
-    /// Name of the journal's session; another session numbers its commands from 1.
+    /// Name of the journal's session; each session numbers its commands from 1.
     pub session: String,
     /// Number of the session's restarts that may have lost commands after their responses were sent. Later
     /// commands may reuse the sequence numbers of the lost ones.

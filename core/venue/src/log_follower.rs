@@ -12,7 +12,7 @@ use crate::stored_log::{LogReadError, LogResult, StoredCommands, StoredLog};
 pub struct LogFollower {
     replica: Replica,
     commands: Box<dyn StoredCommands>,
-    /// Sequence number of the last command in each later snapshot that existed at the start, newest first.
+    /// Last commands of the snapshots still to be reached, newest first; listed once, at the start.
     ahead: Vec<Sequence>,
 }
 
@@ -47,7 +47,7 @@ impl LogFollower {
     /// Passes the log's next command to `apply`; returns false if there is none up to `limit`.
     ///
     /// # Errors
-    /// [`LogReadError`] when the log cannot be read, or an unusable snapshot has another definition.
+    /// [`LogReadError`] when the log cannot be read, or users or bounds changed at an unusable snapshot.
     pub fn advance(
         &mut self,
         log: &dyn StoredLog,

@@ -34,8 +34,8 @@ pub trait LoginUsers {
     fn find(&self, name: &Username) -> Option<usize>;
     /// The password of a user.
     fn password(&self, user: usize) -> &crate::Password;
-    /// Logs in an authenticated user on the connection at `place`; returns the number of the first message to
-    /// send. `is_full` is true when the port has its maximum number of clients.
+    /// Logs in an authenticated user on the connection at `place`; returns the sequence number of the first
+    /// message to send. `is_full` is true when the port has its maximum number of clients.
     ///
     /// # Errors
     /// [`Denial`] when the user is not logged in.
@@ -54,13 +54,13 @@ pub trait LoginUsers {
 pub enum Denial {
     /// The login is rejected.
     Rejected(LoginRejectReason),
-    /// The connection is closed without a response: clients take a rejection as final, and this is temporary.
+    /// The port is full for now: the connection is closed without a rejection, which clients take as final.
     Full,
-    /// The login cannot be answered yet: retry it. The connection's login deadline is counted from this time.
+    /// The login cannot be answered yet: retry it. The connection's login timeout is counted from this time.
     Busy(Nanos),
 }
 
-/// True when a login names this session, or any session.
+/// True when a login names `session`, or leaves the session blank to accept any.
 #[must_use]
 pub fn is_for_session(login: &LoginRequest, session: Session) -> bool {
     login.session == Session::BLANK || login.session == session
@@ -88,7 +88,7 @@ pub enum LoginStep {
     Accepted {
         /// Index of the user.
         user: usize,
-        /// Number of the first message to send.
+        /// Sequence number of the first message to send.
         next: Sequence,
     },
 }
@@ -279,7 +279,7 @@ impl<P: Copy + Eq> Logins<P> {
         is_right: bool,
         users: &mut impl LoginUsers,
     ) -> LoginStep {
-        // Restart the connection's deadline: the login is not answered yet, and may have to wait.
+        // Count the login timeout from now: the login is still to be answered, and may have to be retried.
         self.pre_login.postpone_login(place as u64, login.user, now, is_right);
         let Some(user) = login.user.filter(|_| is_right) else {
             return LoginStep::Wrong { user: login.user };
@@ -346,7 +346,7 @@ mod tests {
         }
     }
 
-    /// ANNA has a plain password, BERT a hash.
+    /// ANNA has a plain-text password, BERT a hashed one.
     fn users() -> Users {
         let anna = UserSettings::new("ANNA", crate::Password::plain("secret"));
         let settings = [anna, UserSettings::new("BERT", crate::Password::of_hash("$argon2id$"))];

@@ -38,9 +38,9 @@ struct InstrumentMessages {
     auction: [Message; 2],
 }
 
-/// The public state of the market, built from the published messages in the same way as by a subscriber.
+/// The public state of the market, built from the published messages as a subscriber builds it.
 ///
-/// Orders in a snapshot have the time of the last applied message: the state does not include entry times.
+/// A snapshot stamps all orders with the time of the last applied message: their entry times are not kept.
 pub struct MarketImage {
     books: BookBuilder<Indexed<FastBooks<()>>>,
     next: Sequence,
@@ -110,7 +110,7 @@ impl MarketImage {
         }
     }
 
-    /// Applies the next published message. A message out of sequence makes the image unusable.
+    /// Applies the next published message. After one out of sequence, no more snapshots may be taken.
     pub fn apply(&mut self, sequence: Sequence, message: &[u8]) {
         self.is_complete &= sequence == self.next;
         self.next = sequence.next();
@@ -186,7 +186,8 @@ impl MarketImage {
         self.write_end(out);
     }
 
-    /// Appends an instrument's directory, state, auction data unless it trades, and orders by price and time.
+    /// Appends the messages of an instrument: its directory, its trading state, its auction data unless it
+    /// trades, and its orders in price-time priority.
     pub fn write_instrument(&self, id: InstrumentId, out: &mut Vec<u8>) {
         let latest = &self.latest[usize::from(id.0)];
         put(out, &latest.directory);

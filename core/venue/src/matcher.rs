@@ -47,7 +47,7 @@ pub struct Matcher<T> {
     /// `None` once the matcher is closed.
     engine: Option<Box<VenueEngine>>,
     commands: spsc::Consumer<LogCommand>,
-    /// Commands taken from the ring together, so that the memory they access is prefetched at once.
+    /// Commands taken from the ring together, so that the memory for all of them is prefetched first.
     batch: ArrayVec<LogCommand, LOOK_AHEAD_LEN>,
     /// Number of applied commands of the batch.
     applied: usize,
@@ -67,7 +67,7 @@ struct Outbox<T> {
     market_overflow: OverflowQueue<MarketEvent>,
     /// Code of each instrument's trading state, indexed by instrument id.
     states: Arc<[Counter]>,
-    /// Trades of each instrument, indexed by instrument id.
+    /// Trade totals of each instrument, indexed by instrument id.
     trades: Arc<[TradeTotals]>,
     /// Price of the latest execution reported to a user, for the trade totals: the market event that follows
     /// may have no price. `None` in a cross: a `Cross` event has the total quantity and the price.
@@ -109,7 +109,7 @@ impl<T: Tracer> Matcher<T> {
     }
 
     /// Makes the matcher publish each instrument's trading state in `states`, as its
-    /// [code](tickpath_types::TradingState::code), and its trades in `trades`, indexed by instrument id.
+    /// [code](tickpath_types::TradingState::code), and its totals in `trades`, indexed by instrument id.
     #[must_use]
     pub fn with_instruments(mut self, states: Arc<[Counter]>, trades: Arc<[TradeTotals]>) -> Matcher<T> {
         self.outbox.states = states;
@@ -170,7 +170,8 @@ impl<T: Tracer> Matcher<T> {
         !self.outbox.is_drained() || self.applied < self.batch.len()
     }
 
-    /// Applies the remaining commands and emits their events. True once all are done and the rings are ended.
+    /// Applies the remaining commands. When the command ring has ended and all events are emitted, ends the
+    /// output rings and returns true.
     pub fn finish(&mut self) -> bool {
         // Check the producer before polling, so that commands pushed before its end are still applied.
         let has_ended = self.commands.is_disconnected();

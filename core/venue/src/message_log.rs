@@ -2,7 +2,7 @@
 
 use tickpath_nasdaq::ouch50::MESSAGE_LEN_MAX;
 
-/// Maximum length of a market data message: a slot has 64 bytes with the length field. ITCH's longest is 50.
+/// Maximum length of a market data message: with its length field, it fills 64 bytes. ITCH's longest is 50.
 pub const MAX_STORED_MESSAGE: usize = 62;
 /// Maximum length of a stored message to a user: OUCH's longest response with all optional fields.
 pub const MAX_LOGGED_MESSAGE: usize = MESSAGE_LEN_MAX;
@@ -11,7 +11,7 @@ pub const MAX_LOGGED_MESSAGE: usize = MESSAGE_LEN_MAX;
 pub type MessageStore = MessageLog<MAX_STORED_MESSAGE>;
 /// The messages to one user.
 ///
-/// The client's connection reads from this log all messages that it sends.
+/// The user's connection sends its messages from this log.
 pub type SessionLog = MessageLog<MAX_LOGGED_MESSAGE>;
 
 const LEN_BYTES: usize = size_of::<u16>();
@@ -33,13 +33,13 @@ pub struct MessageLog<const LEN_MAX: usize> {
 impl<const LEN_MAX: usize> MessageLog<LEN_MAX> {
     const SLOT_LEN: usize = LEN_BYTES + LEN_MAX;
 
-    /// A log that keeps the newest `capacity` messages, rounded up to a power of two; the first has number 1.
+    /// A log for `capacity` messages, rounded up to a power of two; the first has sequence number 1.
     #[must_use]
     pub fn new(capacity: usize) -> Self {
         Self::starting_at(1, capacity)
     }
 
-    /// A log whose next message has the number `next`; it keeps the newest `capacity` messages, as in `new`.
+    /// Like [`new`](Self::new), but the first message appended has the sequence number `next`.
     #[must_use]
     pub fn starting_at(next: u64, capacity: usize) -> Self {
         let slots = vec![0; capacity.next_power_of_two() * Self::SLOT_LEN].into_boxed_slice();

@@ -41,13 +41,13 @@ pub struct Opening<'a> {
     /// Descriptions of the schedule steps that fell due while the venue was down.
     pub missed: Vec<String>,
     entitlements: Vec<Entitlements>,
-    /// The first commands, each with its session.
+    /// The first commands, each with the session of the user it concerns, or 0 for the venue.
     pub commands: Vec<(SessionId, LogCommandKind)>,
 }
 
 impl<'a> Opening<'a> {
     /// Computes the opening from the replica. Publishes the users' limits in `view`, adds the configuration's
-    /// new instruments to the table, and describes its differences from the replica in `notices`.
+    /// new instruments to the table, and reports in `notices` how configuration and replica differ.
     ///
     /// # Errors
     /// [`AddInstrumentError`] when a new instrument cannot be added.

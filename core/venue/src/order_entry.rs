@@ -1,4 +1,4 @@
-//! Order entry without its connections.
+//! Order entry without its network connections: users, logins, sequencing and internal commands.
 
 use tickpath_faults::failpoint;
 use tickpath_matching::CommandKind;
@@ -22,7 +22,7 @@ use crate::users::{NewUser, User, Users};
 pub enum Admission {
     /// The request or its refusal is to be sequenced.
     Sequence {
-        /// The command.
+        /// The command to sequence.
         kind: CommandKind,
         /// UserRefNum of the order in the request.
         user_ref: UserRefNum,
@@ -152,7 +152,8 @@ impl<P> OrderEntry<P> {
         }
     }
 
-    /// Adds cancels to the batch for users whose cancel-on-disconnect time has passed; returns their number.
+    /// Adds a cancel-all command to the sequencer's batch for each user whose cancel-on-disconnect time has
+    /// passed; returns the number of commands.
     #[cold]
     pub fn cancel_for_absent_users(&mut self, now: Nanos) -> usize {
         let OrderEntry { users, sequencer, .. } = self;
@@ -168,16 +169,16 @@ impl<P> OrderEntry<P> {
         count
     }
 
-    /// Adds cancels to the batch for all users with cancel on disconnect; returns their number. The batch
-    /// must be empty: then it has capacity for one cancel per user.
+    /// Adds a cancel-all command to the sequencer's batch for each user with cancel on disconnect; returns
+    /// their number. The batch must be empty: then it has capacity for one command per user.
     pub fn cancel_at_shutdown(&mut self) -> usize {
         let OrderEntry { users, sequencer, .. } = self;
         let leaving = users.iter().filter(|user| user.cancel_on_disconnect.is_some());
         leaving.map(|user| sequencer.add(cancel_all(user.session))).count()
     }
 
-    /// Appends the start or end of the day to each user's log; passes the user's connection index, if any, to
-    /// `on_connection`.
+    /// Appends the start or end of the day to each user's log; passes the index of each connected user's
+    /// connection to `on_connection`.
     #[cold]
     pub fn append_session_phase(
         &mut self,

@@ -6,7 +6,7 @@ use tickpath_nasdaq::soupbintcp;
 
 /// The password of a user, as plain text or as an argon2 hash.
 ///
-/// SoupBinTCP ignores the case of passwords, so the hash is that of the lower-case password. Never printed.
+/// SoupBinTCP ignores the case of passwords, so a hash is of the lower-case password. `Debug` prints neither.
 #[derive(Clone)]
 pub struct Password(StoredPassword);
 
@@ -28,7 +28,7 @@ impl Password {
         Password(StoredPassword::Hash(hash.into()))
     }
 
-    /// Compares `password` with a plain-text password; `None` if only a hash is known.
+    /// Compares `password` with this one if it is plain text; `None` if only its hash is known.
     #[must_use]
     pub fn matches_at_once(&self, password: &soupbintcp::Password) -> Option<bool> {
         if let StoredPassword::Plain(known) = &self.0 { Some(password.matches(known)) } else { None }

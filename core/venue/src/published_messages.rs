@@ -1,4 +1,4 @@
-//! The queue of published messages from the publisher to the snapshots' market image.
+//! The queue of published messages from the publisher to the market image, of which snapshots are taken.
 
 use tickpath_lockfree::spsc;
 

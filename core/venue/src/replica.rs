@@ -39,7 +39,8 @@ pub struct Definition {
 
 /// A venue without its sockets: the engine and all outbound messages, as the log determines them.
 ///
-/// Replicas with the same commands are identical to each other and to the venue. Memory is faulted in on use.
+/// Replicas with the same commands are identical to each other and to the venue. A memory page is allocated
+/// when it is first used.
 pub struct Replica {
     definition: Definition,
     /// The matching engine.
@@ -72,7 +73,7 @@ pub struct Stream<const LEN_MAX: usize> {
     digest: u64,
 }
 
-/// The state that results from the log in addition to the engine's.
+/// The state that results from the log, apart from the engine and the messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReplayedState {
     /// Time at which the last command was sequenced, since midnight.
@@ -127,7 +128,7 @@ impl Replica {
         command.apply(&mut self.engine, &mut self.streams);
     }
 
-    /// As [`Replica::apply`]; `on_message` receives user index, number and bytes of each message to a user.
+    /// As [`Replica::apply`]; `on_message` gets each message to a user: user index, sequence number, bytes.
     pub fn apply_with_messages(&mut self, command: &LogCommand, on_message: impl FnMut(usize, u64, &[u8])) {
         self.update(command);
         command.apply(&mut self.engine, &mut MessageTap { streams: &mut self.streams, on_message });

@@ -2,7 +2,7 @@
 
 use tickpath_types::{Nanos, OrderEvent, Sequence, SessionId, SystemEventCode, UserRefNum};
 
-/// A response of the matcher, to one session or about an internal command.
+/// A response of the matcher: to one session or all, or to the venue about an internal command.
 #[derive(Clone, Copy, Debug)]
 pub enum Response {
     /// An order event.
@@ -25,7 +25,7 @@ pub enum Response {
         /// True when the engine ignored the command, for example because the trade to break does not exist.
         is_ignored: bool,
     },
-    /// A system event of the day.
+    /// A system event of the day, for all sessions.
     SessionPhase {
         /// Sequence number of the command.
         command: Sequence,

@@ -4,7 +4,7 @@ use tickpath_types::Nanos;
 
 use crate::token_bucket::{RateLimit, TokenBucket};
 
-/// Maximum number of requesters kept; a new one replaces the one without requests for the longest time.
+/// Maximum number of hosts remembered; a new one replaces the host whose last request is oldest.
 pub(crate) const REQUESTERS_MAX: usize = 256;
 
 /// A token bucket for each host address, shared by its ports: using more ports gives a host no more tokens.

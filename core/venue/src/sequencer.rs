@@ -61,13 +61,14 @@ pub struct Sequencer {
     journal: Option<Box<dyn CommandLog>>,
     /// Sequence number of the last durable command; responses to commands up to it may be sent.
     durable: Sequence,
-    /// The journal's state at the last check.
+    /// The journal's state as last returned by `poll_log_state`.
     log_state: LogState,
-    /// Number of appends that failed because the journal was full.
+    /// Number of appends that the journal could not take yet, because its buffer or the disk was full.
     delayed: u64,
 }
 
-/// On resume, a clock less than this behind the log's last time of day counts as set back, not as a new day.
+/// On resume, the time of day may be earlier than that of the log's last command. If it is less than this
+/// earlier, the clock was set back; otherwise a new day has begun.
 const HALF_A_DAY: Nanos = Nanos::from_secs(12 * 3_600);
 
 impl Sequencer {
@@ -113,7 +114,7 @@ impl Sequencer {
         self.batch.capacity() - self.batch.len()
     }
 
-    /// Adds a request to the batch, which must have [`remaining_capacity`](Sequencer::remaining_capacity).
+    /// Adds a request to the batch; its [`remaining_capacity`](Sequencer::remaining_capacity) must not be 0.
     #[inline]
     pub fn add(&mut self, arrival: Arrival) {
         debug_assert!(self.remaining_capacity() > 0, "the batch is bounded by its capacity");
@@ -123,7 +124,7 @@ impl Sequencer {
         self.batch.push((kernel_ns, arrival.session, order, arrival));
     }
 
-    /// Sorts the batch and writes commands until journal or ring is full; returns how many requests it wrote.
+    /// Sorts the batch and writes it until journal or ring is full; returns the number of requests written.
     pub fn sequence(&mut self, now: Nanos, tracer: &mut impl Tracer) -> usize {
         let is_unsorted = self.sequenced == 0 && self.batch.len() > 1;
         failpoint!(ArrivalsUnsorted: is_unsorted = false);
@@ -171,7 +172,7 @@ impl Sequencer {
             self.next = self.next.next();
             self.sequenced += usize::from(!must_wait);
         }
-        // Internal commands are the last of their batch.
+        // Internal commands sort last, so the batch has one if its last request is internal.
         if let Some((INTERNAL, ..)) = self.batch.last() {
             self.last_internal = Sequence(self.next.0 - 1);
         }
@@ -267,7 +268,7 @@ impl Sequencer {
         self.durable
     }
 
-    /// Number of appends that failed because the journal was full.
+    /// Number of appends that the journal could not take yet, because its buffer or the disk was full.
     #[inline]
     #[must_use]
     pub fn delayed(&self) -> u64 {

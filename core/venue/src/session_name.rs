@@ -1,4 +1,4 @@
-//! Names of the venue's session: the configured or generated one, and its form on the wire.
+//! Names of the venue's session: the configured or generated name, and the name that clients see.
 
 use tickpath_nasdaq::moldudp64::Session;
 
@@ -8,7 +8,7 @@ const DIGITS: &[u8; 36] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 /// Separator between name and generation.
 const MARK: u8 = b'~';
 
-/// The wire name of a session in one of its generations: the name itself in generation 0, then with the
+/// The name of a session as clients see it: in generation 0 the name itself; in later generations with the
 /// suffix `~1`, `~2` ... in base 36. If the result is too long, the name loses its first characters. `None`
 /// when the name without a suffix is too long.
 ///
@@ -40,7 +40,7 @@ pub fn parse_session_name(name: &str) -> Option<Session> {
     Session::new(name).filter(|_| !name.is_empty() && name.bytes().all(is_word))
 }
 
-/// A session name: `TP` and the start time, in ms since 1970, as 8 base-36 digits, enough until 2059.
+/// A generated session name: `TP`, then the start time in ms since 1970 in 8 base-36 digits (until 2059).
 #[must_use]
 pub fn session_name_at(mut millis: u128) -> String {
     let mut name = *b"TP00000000";

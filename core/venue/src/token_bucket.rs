@@ -11,7 +11,7 @@ pub struct RateLimit {
     pub burst: u32,
 }
 
-/// Units per token. At a rate of one token per second, one unit is added per nanosecond.
+/// Units of a bucket's level per token. At one token per second, one unit is added per nanosecond.
 const TOKEN: u64 = 1_000_000_000;
 
 /// A bucket of up to `burst` tokens that gains `per_second` tokens a second, exact to 10^-9 tokens.

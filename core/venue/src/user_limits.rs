@@ -16,15 +16,16 @@ pub struct UserLimits {
     /// Message rate. Above it, new orders and replacements are rejected with `RateAboveLimit`; cancels,
     /// modifications and queries pass, and count towards the rate.
     pub rate: Option<RateLimit>,
-    /// Maximum number of open orders; one more that may rest is rejected with `OpenOrdersAboveLimit`.
+    /// Maximum number of open orders; a further order that may rest is rejected with `OpenOrdersAboveLimit`.
     pub open_orders: Option<u32>,
     /// Maximum quantity of one order; a larger one is rejected with `QtyAboveLimit`.
     pub order_qty: Option<Qty>,
-    /// Maximum notional (price x qty) of one order, in units of 10^-4; above it: `NotionalAboveLimit`.
+    /// Maximum notional (price x qty) of one order, in units of 10^-4; an order above it is rejected with
+    /// `NotionalAboveLimit`.
     pub order_notional: Option<u64>,
 }
 
-/// The log's encoding of no message rate limit.
+/// Encoding in the log for a user without a message rate limit.
 const NO_RATE: RateLimit = RateLimit { per_second: 0, burst: 0 };
 
 impl UserLimits {
@@ -66,7 +67,7 @@ impl UserLimits {
     }
 }
 
-/// Decodes a message rate from the log.
+/// Decodes a message rate limit from the log; `None` if the user has none.
 pub(crate) fn rate(per_second: u32, burst: u32) -> Option<RateLimit> {
     (per_second > 0).then_some(RateLimit { per_second, burst })
 }

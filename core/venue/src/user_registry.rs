@@ -104,8 +104,8 @@ impl UserRegistry {
         self.places.len()
     }
 
-    /// Returns the users in `users` that follow the existing ones. Translates their instrument ids from
-    /// `named`, the configuration's instruments, to `instruments`, those of the venue.
+    /// Returns the new users in `users`, which must list all existing ones first. Translates the new users'
+    /// instrument ids from `named`, the configuration's instruments, to `instruments`, those of the venue.
     ///
     /// # Errors
     /// A description of the mistake and of the necessary change, in one line.
@@ -175,7 +175,7 @@ pub struct UserView {
     pub wrong_passwords: Counter,
     /// Requests refused before they reached the engine.
     pub requests_refused: Counter,
-    /// The current limits.
+    /// The user's current limits.
     pub limits: LimitsView,
 }
 
@@ -201,7 +201,7 @@ impl UserView {
     }
 }
 
-/// A user's limits, readable while another thread sets them; each limit read is either its old or new value.
+/// A user's limits, readable while another thread sets them; a read gives each limit's old or new value.
 #[derive(Debug, Default)]
 pub struct LimitsView {
     /// Messages per second in the upper 32 bits, burst in the lower ones. In all fields, 0 means no limit.

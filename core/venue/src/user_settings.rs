@@ -61,7 +61,7 @@ impl UserSettings {
     }
 }
 
-/// Checks the names of all users.
+/// Checks that users' names have 1 to 6 ASCII characters and differ, ignoring case.
 ///
 /// # Errors
 /// A description of the mistake and of the necessary change, in one line.
@@ -77,7 +77,7 @@ pub fn check_names(users: &[UserSettings]) -> Result<(), String> {
     Ok(())
 }
 
-/// Checks each user's list of users whose drop copies it receives.
+/// Checks that only users of the drop copy port have `copies_of`, and that it names existing users.
 ///
 /// # Errors
 /// A description of the mistake and of the necessary change, in one line.

@@ -29,11 +29,11 @@ pub struct User {
     may_enter_orders: bool,
     /// Id of the user's session in the log.
     pub session: SessionId,
-    /// All messages to the user.
+    /// Messages to the user; the newest are kept.
     pub log: SessionLog,
     /// Index of the logged-in connection; `None` while disconnected.
     pub connection: Option<usize>,
-    /// The current limits.
+    /// The user's current limits.
     pub limits: UserLimits,
     /// Checks of the user's requests before they are logged.
     pub filter: RequestFilter,
@@ -43,10 +43,10 @@ pub struct User {
     pub cancel_at: Option<Nanos>,
 }
 
-/// Maximum number of commands for a new user.
+/// Maximum number of log commands that record a new user.
 const NEW_USER_COMMANDS_MAX: usize = 5;
 
-// A user is added once the batch has capacity for the commands of a phase: a new user must not have more.
+// A user is added once the batch has capacity for one phase's commands, so those of a user must fit too.
 const _: () = assert!(NEW_USER_COMMANDS_MAX <= commands_max(InstrumentId(0)));
 
 /// A new user, allocated by another thread so that the order server adds it without allocating.
@@ -120,13 +120,13 @@ pub struct Users {
     session: Session,
     /// The users in session order; the capacity is the maximum number of users.
     users: Vec<User>,
-    /// Earliest time at which open orders of a disconnected user will be cancelled.
+    /// Earliest time at which a user's open orders may have to be cancelled; `NEVER` if no timer runs.
     next_cancel: Nanos,
 }
 
 impl Users {
     /// Creates the users with sessions 1, 2, 3 ... in order, each with its log and its entitlements.
-    /// Allocates for `max` users. Their logins must name `session` or none.
+    /// Allocates for `max` users. A login must name `session` or leave it blank.
     pub fn new(
         session: Session,
         settings: &[UserSettings],
@@ -153,7 +153,7 @@ impl Users {
         Users::new(today, settings, &entitlements, logs, table, settings.len() + 1)
     }
 
-    /// Adds the user of the next session. The capacity must suffice.
+    /// Adds the user of the next session. There must be capacity for it.
     pub fn add(&mut self, user: User) {
         debug_assert!(self.users.len() < self.users.capacity(), "the registry has no more room than this");
         self.users.push(user);
@@ -179,7 +179,7 @@ impl Users {
         }
     }
 
-    /// Earliest time at which open orders of a disconnected user are to be cancelled.
+    /// Earliest time at which a user's open orders may have to be cancelled; `u64::MAX` ns if no timer runs.
     #[inline]
     #[must_use]
     pub fn next_cancel(&self) -> Nanos {

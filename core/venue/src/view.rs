@@ -26,7 +26,7 @@ pub struct VenueView {
     pub users: UserRegistry,
     /// Code of each instrument's [`TradingState`](tickpath_types::TradingState), indexed by instrument id.
     pub states: Arc<[Counter]>,
-    /// Trades of each instrument, indexed by instrument id.
+    /// Trade totals of each instrument, indexed by instrument id.
     pub trades: Arc<[TradeTotals]>,
     /// Counters and state of the journal.
     pub journal: Arc<JournalCounters>,
@@ -45,7 +45,7 @@ impl VenueView {
         VenueView { users, engine: Arc::new(Mutex::new(None)), ..VenueView::default() }
     }
 
-    /// Restores counters and states from `replica`; allocates states and trades for all possible instruments.
+    /// Restores counters and states from `replica`; sizes `states` and `trades` by the maximum instrument id.
     pub fn resume(&mut self, replica: &Replica) {
         let max_id = replica.streams.table.max_id();
         self.states = (0..=max_id.0).map(|_| Counter::default()).collect();

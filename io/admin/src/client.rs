@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Maximum length of a response, in bytes.
 const ANSWER_LEN_MAX: u64 = 4 << 20;
 
-/// A line could not be sent to a program, or was not answered.
+/// A command line could not be sent to a program's admin socket, or was not answered.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendLineError {
@@ -37,7 +37,7 @@ impl SendLineError {
     }
 }
 
-/// Sends a line to the program that listens at `path`, waits up to `timeout`, and returns the response.
+/// Sends a command line to the program that listens at `path`; returns its response within `timeout`.
 ///
 /// # Errors
 /// [`SendLineError`] if the program cannot be reached or does not respond with JSON.

@@ -1,15 +1,15 @@
-//! Two rings that connect an administrator's thread with a duty cycle.
+//! Rings that pass commands from an administrator's thread to a duty cycle, and the answers back.
 
 use tickpath_lockfree::spsc;
 
-/// The administrator's end: sends commands `C` and receives answers `A`.
+/// The administrator's end of the rings: sends commands `C` and receives answers `A`.
 pub struct CommandSender<C, A> {
     commands: spsc::Producer<(u64, C)>,
     answers: spsc::Consumer<(u64, A)>,
     next_id: u64,
 }
 
-/// The duty cycle's end. Its operations neither block nor allocate.
+/// The duty cycle's end of the rings. Its operations neither block nor allocate.
 pub struct CommandReceiver<C, A> {
     commands: spsc::Consumer<(u64, C)>,
     answers: spsc::Producer<(u64, A)>,
@@ -27,7 +27,7 @@ pub fn command_rings<C: Copy + Send, A: Copy + Send>(
 }
 
 impl<C: Copy + Send, A: Copy + Send> CommandSender<C, A> {
-    /// Sends a command and returns its id; `None` when the ring is full.
+    /// Sends a command and returns its id; `None` when the command ring is full.
     pub fn submit(&mut self, command: C) -> Option<u64> {
         let id = self.next_id;
         self.commands.try_push((id, command)).ok()?;
@@ -40,7 +40,7 @@ impl<C: Copy + Send, A: Copy + Send> CommandSender<C, A> {
         self.answers.try_pop()
     }
 
-    /// Number of commands that fit into the ring now.
+    /// Number of further commands that the command ring can take now.
     #[must_use]
     pub fn capacity(&mut self) -> usize {
         self.commands.free_slots()
@@ -60,13 +60,13 @@ impl<C: Copy + Send, A: Copy + Send> CommandReceiver<C, A> {
         self.commands.try_pop()
     }
 
-    /// True if an answer fits into the ring.
+    /// True if the answer ring has a free slot.
     #[must_use]
     pub fn may_answer(&mut self) -> bool {
         self.answers.free_slots() > 0
     }
 
-    /// Answers the command `id`. The answer is dropped if the ring is full or the sender was dropped.
+    /// Answers the command `id`. The answer is dropped if the answer ring is full or the sender was dropped.
     pub fn answer(&mut self, id: u64, answer: A) {
         let _ = self.answers.try_push((id, answer));
     }

@@ -20,10 +20,10 @@ const UNREAD_MAX: usize = 1 << 20;
 #[derive(Clone, Copy, Debug)]
 pub struct LineLimits {
     /// Maximum number of connections, in total and per process, and the deadline of a connection's first
-    /// line. For one more, a connection of the same process, or of the process with the most, is closed:
-    /// those without a line first, then the oldest.
+    /// line. A new connection above a maximum closes one of its process, or of the process with the most
+    /// connections: preferably one that has sent no line, and the oldest of these.
     pub connections: PreLoginLimits,
-    /// Maximum time that a connection stays open after its latest line, in addition to the deadline.
+    /// A connection is closed when it sends no line for this time plus the deadline.
     pub stay_max: Nanos,
     /// Maximum length of a line in bytes, including its end; a longer one closes the connection.
     pub line_len_max: usize,
@@ -53,7 +53,7 @@ pub struct LineServer {
     listener: UnixListener,
     limits: LineLimits,
     connections: Vec<Connection>,
-    /// Enforces the limits on the number of connections, and their deadlines.
+    /// Enforces `limits.connections`, with the client's process id as the peer.
     places: PreLogin<u32>,
     next_id: u64,
     refused: u64,
@@ -216,8 +216,8 @@ pub fn error_answer(message: &str) -> Value {
 }
 
 impl Connection {
-    /// Reads until the buffer has the maximum length of a line. More input stays in the kernel until the
-    /// lines before it are answered.
+    /// Reads until the buffer holds `line_len_max` bytes. More input stays in the kernel until earlier lines
+    /// are answered.
     fn receive(&mut self, line_len_max: usize) {
         while !self.has_ended && !self.is_closed && self.received.len() < line_len_max {
             let from = self.received.len();
@@ -233,7 +233,7 @@ impl Connection {
         }
     }
 
-    /// Offset of the end of the first complete line, if any.
+    /// Offset of the first newline in `received`, if any.
     fn line_end(&self) -> Option<usize> {
         self.received.iter().position(|byte| *byte == b'\n')
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use tickpath_agent::{BackgroundThread, StopSignal, Waker};
 use tickpath_lockfree::spsc;
 
-/// Maximum number of unfinished checks of trusted logins, and separately of all others.
+/// Maximum number of unfinished checks. It applies separately to trusted logins and to all others;
 /// [`PasswordChecker::submit`] refuses a check beyond it.
 pub const CHECKS_MAX: usize = 64;
 /// Maximum password length, in bytes.
@@ -103,7 +103,7 @@ impl<K: Copy + Send + 'static> PasswordChecker<K> {
         Some(answer)
     }
 
-    /// True while results are outstanding.
+    /// True while a submitted check has a result that was not yet [taken](PasswordChecker::poll).
     #[inline]
     #[must_use]
     pub fn is_waiting(&self) -> bool {
@@ -140,7 +140,7 @@ mod tests {
 
     use super::*;
 
-    /// A checker for two users with the passwords `secret0` and `secret1`.
+    /// A checker in which the password of user 0 is `secret0`, of user 1 `secret1`, and so on.
     fn checker() -> PasswordChecker<char> {
         let is_right = |user: Option<usize>, password: &[u8]| {
             user.is_some_and(|user| password == format!("secret{user}").as_bytes())

@@ -4,9 +4,9 @@ use argon2::password_hash::phc;
 use argon2::password_hash::{PasswordHasher, PasswordVerifier};
 use argon2::{Argon2, Params};
 
-/// Maximum memory that a hash may need for a check, in KiB.
+/// Maximum memory that the check of an accepted hash takes, in KiB.
 const MEMORY_KIB_MAX: u32 = 256 << 10;
-/// Maximum number of passes over its memory that a hash may need for a check.
+/// Maximum number of passes over this memory that the check of an accepted hash makes.
 const PASSES_MAX: u32 = 16;
 
 /// The argon2 hash of a password: a PHC string (`$argon2id$v=19$...`) whose check has a bounded cost.

@@ -22,7 +22,8 @@ pub struct AdminThread {
 
 impl AdminThread {
     /// Opens the socket at `path`, replaces a stale one, and starts a thread named `name`. `answer` receives
-    /// each line and returns the answer or an error message. It may block until the stop signal.
+    /// each line and returns the answer or an error message. `answer` may block, but must return after the
+    /// stop signal.
     ///
     /// # Errors
     /// [`ListenError`] when another program serves the socket, or the system refuses to open it.

@@ -27,8 +27,9 @@ pub struct TrustedLogins {
 }
 
 impl TrustedLogins {
-    /// Adds the pairs in the file's `text` to `known`; `place` returns the index of a user name. Returns a
-    /// message for the operator if the file is damaged, or if it is missing although `is_expected`.
+    /// Adds the pairs in the file's `text` to `known`; `place` returns the index of the user with a name.
+    /// Returns a message for the operator if the file is unreadable or damaged, or is missing although
+    /// `is_expected`.
     pub fn load(
         known: &mut TrustedPeers<Ipv4Addr>,
         text: io::Result<Option<Vec<u8>>>,
@@ -51,7 +52,7 @@ impl TrustedLogins {
         TrustedLogins { known, new: Vec::new(), write: Box::new(write), is_written: false }
     }
 
-    /// A copy of the pairs known now.
+    /// Returns a copy of all pairs known now.
     #[must_use]
     pub fn known(&self) -> TrustedPeers<Ipv4Addr> {
         self.known.clone()

@@ -1,4 +1,4 @@
-//! Costs of the runner, the clock and its calibration on this host.
+//! Measures duty cycles, clock reads, clock calibration and jitter on this host.
 //!
 //! Run it with `cargo bench -p tickpath-agent`. Without `--bench`, as in a test run, it makes few calls and
 //! measures neither calibrations nor jitter.

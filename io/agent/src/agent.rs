@@ -11,8 +11,8 @@ use crate::park::WaitSet;
 pub trait Agent: Send {
     /// Does a bounded amount of work and returns the amount; 0 lets the runner idle.
     ///
-    /// `now` is the time since the Unix epoch. It is read at the start of each cycle through the thread's
-    /// agents and after each call that found work: between that reading and this call no agent found work.
+    /// `now` is the time since the Unix epoch. The runner reads it at the start of each cycle through the
+    /// thread's agents, and again after each call that found work or failed.
     ///
     /// # Errors
     /// A [fatal](AgentError::fatal) error stops the whole system; a

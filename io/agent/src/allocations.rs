@@ -25,7 +25,7 @@ pub fn thread_allocations() -> u64 {
     COUNT.get()
 }
 
-/// True if this program counts its allocations; makes one to find out.
+/// True if this program uses the [`CountingAllocator`]; makes one allocation to test this.
 #[must_use]
 pub fn counts_allocations() -> bool {
     let before = thread_allocations();

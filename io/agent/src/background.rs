@@ -57,7 +57,7 @@ impl BackgroundThread {
         }
     }
 
-    /// True when the thread has ended before the stop signal, by itself or by a panic.
+    /// True when the thread has ended although it was not stopped: `run` or `work` ended it, or panicked.
     #[must_use]
     pub fn has_ended(&self) -> bool {
         self.handle.as_ref().is_none_or(JoinHandle::is_finished)

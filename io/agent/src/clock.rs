@@ -13,13 +13,13 @@ use tickpath_types::Nanos;
 
 use crate::host::TscFacts;
 
-/// Duration of a calibration. Its start and its end are measured to about 20 ns, half the width of a
-/// `bracket`. So the error of the rate is below 0.5 ppm; repeated calibrations agree to some hundredths of
-/// that.
+/// Duration of a calibration. Its start and its end are measured to within about 20 ns, half the width of a
+/// `bracket`. So the error of the rate is below 0.5 ppm. Repeated calibrations differ by only some hundredths
+/// of that.
 const CALIBRATION_TIME: Duration = Duration::from_millis(80);
 /// Number of attempts of `bracket` at the start, and at the end, of a calibration.
 const CALIBRATION_BRACKETS: usize = 256;
-/// Number of attempts of `bracket` for a sample, which is taken while agents run.
+/// Number of attempts of `bracket` for a [`sample`](TscClock::sample): few, because agents wait for it.
 const SAMPLE_BRACKETS: usize = 8;
 
 thread_local! {
@@ -177,8 +177,8 @@ impl TscClock {
         self.source
     }
 
-    /// Reads the counter and the system clock at the same moment, to a few tens of nanoseconds.
-    /// Costs about half a microsecond.
+    /// Reads the counter and the system clock at the same moment, to within a few tens of nanoseconds.
+    /// Takes about half a microsecond.
     #[must_use]
     pub fn sample(&self) -> ClockSample {
         match self.source {

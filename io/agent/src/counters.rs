@@ -13,15 +13,15 @@ pub struct AgentCounters {
     pub busy_calls: Counter,
     /// Sum of the work counts that the duty cycles returned.
     pub work: Counter,
-    /// Ticks spent in duty cycles that found work, and in calls without work directly before these in the
-    /// same cycle, by any agent: their end is not measured. Counted by a [`Runner`](crate::Runner) only.
+    /// Ticks spent in duty cycles that found work. Includes preceding calls without work, of any agent in the
+    /// same cycle, because their end is not measured. Counted by a [`Runner`](crate::Runner) only.
     pub busy_ticks: Counter,
     /// Longest time that one duty cycle added to `busy_ticks`, in ticks.
     pub call_ticks_max: Counter,
     /// Allocations in duty cycles, if the program counts allocations; counted by a [`Runner`](crate::Runner)
     /// only.
     pub allocations: Counter,
-    /// Recoverable errors.
+    /// Number of recoverable errors.
     pub errors: Counter,
     last_error: Mutex<Option<String>>,
 }
@@ -31,8 +31,8 @@ impl AgentCounters {
         AgentCounters { role, ..AgentCounters::default() }
     }
 
-    /// The message of the latest recoverable error, for observers to print when it changes. `None`, without
-    /// taking the lock, while there was no error.
+    /// The message of the latest recoverable error, for observers to print when it changes; `None` if there
+    /// was no error. Takes a lock only after an error.
     #[must_use]
     pub fn last_error(&self) -> Option<String> {
         if self.errors.read() == 0 {
@@ -94,7 +94,7 @@ impl ThreadCounters {
         ThreadCounters { name, agents, cycles: CachePadded::default() }
     }
 
-    /// Ticks from the first cycle to the latest; 0 before the first one.
+    /// Ticks from the start of the first cycle to the end of the latest; 0 before the first one.
     #[must_use]
     pub fn elapsed_ticks(&self) -> u64 {
         self.cycles.latest_ticks.read().saturating_sub(self.cycles.start_ticks.read())

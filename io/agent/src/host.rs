@@ -9,7 +9,7 @@ use nix::unistd::Pid;
 /// The machine and the resources that the process may use.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Host {
-    /// The CPU's model name, family, model and stepping, or its implementer and part if it has no such name.
+    /// The CPU's model name, family, model and stepping; without these, as on Arm, its implementer and part.
     pub cpu_model: String,
     /// True when the CPU reports a hypervisor.
     pub is_virtual: bool,

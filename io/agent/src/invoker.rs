@@ -202,7 +202,7 @@ struct Timer<'a> {
 }
 
 impl Timer<'_> {
-    /// Adds the call that has just returned to its agent's counters. After work or an error, reads the clock.
+    /// Updates the agent's counters with the result of its call. Reads the clock after work or an error.
     #[inline]
     fn record_result(
         &mut self,
@@ -225,7 +225,7 @@ impl Timer<'_> {
     }
 }
 
-/// Adds a call to its agent's counters, unless there was no work. Returns the work, or a fatal error.
+/// Adds a call's work or recoverable error to its agent's counters. Returns the work, or a fatal error.
 #[inline]
 fn record_result(
     counters: &ThreadCounters,

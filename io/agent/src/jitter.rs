@@ -14,7 +14,7 @@ const GAP_MIN: Nanos = Nanos::from_micros(1);
 /// Every latency tail measured on the same host contains such gaps: print both together.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Jitter {
-    /// Observation time.
+    /// Duration of the measurement.
     pub elapsed: Nanos,
     /// Gaps longer than 1 us, including those counted below.
     pub gaps_over_1us: u64,
@@ -40,7 +40,7 @@ impl Jitter {
         self.lost = self.lost + gap;
     }
 
-    /// Share of the observation time that was lost, 0 to 1.
+    /// Share of `elapsed` that was lost, 0 to 1.
     #[must_use]
     pub fn lost_share(&self) -> f64 {
         if self.elapsed == Nanos::ZERO { 0.0 } else { self.lost.0 as f64 / self.elapsed.0 as f64 }

@@ -1,4 +1,4 @@
-//! The kernel's receive time stamps on the scale of the time-stamp counter.
+//! Converts the kernel's receive time stamps to ticks of the time-stamp counter.
 
 use tickpath_timing::ClockSample;
 use tickpath_types::Nanos;
@@ -7,8 +7,8 @@ use crate::clock::TscClock;
 
 /// Maximum age of the anchor, the latest common sample of the counter and the system clock.
 ///
-/// A time service may slew the system clock by up to 500 ppm: 5 us over this age. Usually the clock's rate is
-/// only some ppm off: some tens of nanoseconds over this age.
+/// A time service may slew the system clock by up to 500 ppm, which is 5 us over this age. Usually the
+/// clock's rate is only some ppm off, which is some tens of nanoseconds.
 const ANCHOR_AGE_MAX: Nanos = Nanos::from_millis(10);
 
 /// Turns kernel time stamps (`CLOCK_REALTIME`) into ticks, following the system clock.

@@ -18,7 +18,7 @@ const RECHECK_INTERVAL: Nanos = Nanos::from_millis(1);
 /// Maximum number of descriptors that a thread waits for; with more, it polls every [`RECHECK_INTERVAL`].
 const DESCRIPTORS_MAX: usize = 64;
 
-/// Maximum number of consecutive sleeps that end early without work; the next one lasts a millisecond.
+/// After this number of consecutive sleeps that end early without work, a sleep lasts a millisecond.
 const EMPTY_WAKEUPS_MAX: u32 = 3;
 
 /// The descriptors and the deadline that end a thread's sleep, besides its [`Waker`].
@@ -161,8 +161,8 @@ impl Parker {
     }
 }
 
-/// Puts a thread whose work is not urgent to rest. While there is work, the thread is not woken for each
-/// item, but checks again after an interval; while there is none, it sleeps until it is woken.
+/// Lets a thread without urgent work rest. While there is work, the thread is not woken for each item, but
+/// checks again after an interval; while there is none, it sleeps until it is woken.
 #[derive(Debug)]
 pub struct Rest {
     parker: Parker,
@@ -172,7 +172,7 @@ pub struct Rest {
 }
 
 impl Rest {
-    /// Creates a [`Rest`] for a thread that checks again after `interval` when its work is done.
+    /// Creates a [`Rest`] for a thread that checks again `interval` after it has done its work.
     ///
     /// # Errors
     /// As [`Parker::new`].
@@ -180,7 +180,7 @@ impl Rest {
         Ok(Rest { parker: Parker::new(clock)?, interval, is_quiet: false })
     }
 
-    /// The thread's waker. It does not end the first rest after work, which lasts for the interval.
+    /// The thread's waker. It does not end the first rest after work.
     #[must_use]
     pub fn waker(&self) -> &Waker {
         self.parker.waker()

@@ -36,7 +36,7 @@ impl PartFile {
             created => created,
         }?;
         let this = PartFile { part: Some(part), path: path.to_owned(), file };
-        // Another process may have locked the part since, to remove it as a leftover.
+        // Another process may have taken the new part for a leftover, and locked it to remove it.
         if is_locked(&this.file) { Err(in_use()) } else { Ok(this) }
     }
 

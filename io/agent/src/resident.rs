@@ -31,9 +31,8 @@ pub fn release_code_pages() -> io::Result<u64> {
 
 fn release(start: usize, end: usize) -> u64 {
     let len = end - start;
-    // SAFETY: the range is a mapping of a file that is not writable and, being code or the start of a program
-    // file, never was: each of its pages is the file's, and is read from it again when touched. If the advice
-    // is refused, nothing changes.
+    // SAFETY: the range maps code or the start of a program file. It is and was never writable, so each page
+    // equals the file's and is read from it again when touched. If the advice is refused, nothing changes.
     let refused = unsafe { libc::madvise(start as *mut libc::c_void, len, libc::MADV_DONTNEED) };
     if refused == 0 { len as u64 } else { 0 }
 }
@@ -66,7 +65,7 @@ mod tests {
         let range = |line: &str| code_range(line);
         assert_eq!(range("1000-3000 r-xp 002d3000 fe:00 77   /opt/tickpath"), Some((0x1000, 0x3000)));
         assert_eq!(range("1000-3000 r--p 00000000 fe:00 77   /opt/tickpath"), Some((0x1000, 0x3000)));
-        // Not released: relocated, writable, shared, anonymous, the kernel's, and two invalid lines.
+        // Mappings not released: relocated, writable, shared, anonymous, the kernel's, and two invalid lines.
         assert_eq!(range("1000-3000 r--p 00fb4000 fe:00 77   /opt/tickpath"), None);
         assert_eq!(range("1000-3000 rw-p 00000000 fe:00 77   /opt/tickpath"), None);
         assert_eq!(range("1000-3000 r--s 00000000 fe:00 77   /dev/shm/prices"), None);

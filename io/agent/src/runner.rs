@@ -22,8 +22,8 @@ use crate::stop::StopSignal;
 pub const FINISH_TIMEOUT: Nanos = Nanos::from_secs(2);
 /// Minimum duration of a cycle without work that counts as a stall of the host.
 const STALL_MIN: Nanos = Nanos::from_micros(10);
-/// Time for which a [parking](IdleStrategy::Park) thread stays awake after its latest work: at more than a
-/// thousand messages a second it does not sleep.
+/// Time for which a [parking](IdleStrategy::Park) thread stays awake after its latest work: with a
+/// message every millisecond, it never sleeps.
 const AWAKE_FOR: Nanos = Nanos::from_millis(1);
 
 /// Plan of one thread: its core, its idling, and its agents with the order of their calls.
@@ -47,7 +47,7 @@ pub struct ThreadPlan {
 pub struct ThreadReport {
     /// The thread's final counts.
     pub counters: Arc<ThreadCounters>,
-    /// The reason why the thread could not be pinned to its core; `None` if it was.
+    /// The reason why the thread could not be pinned to its core; `None` if it was, or has no planned core.
     pub pin_warning: Option<String>,
 }
 
@@ -58,7 +58,7 @@ pub enum RunnerError {
     /// The plan cannot be run; the error says what to change.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// The system refused a thread: there are too many.
+    /// The system refused to start a thread, mostly because there are too many.
     #[error("cannot start thread {name}: {source}")]
     Spawn {
         /// Name of the thread.
@@ -113,7 +113,7 @@ impl Runner {
     ///
     /// # Errors
     /// [`RunnerError`] when a plan cannot be run, a thread cannot be started, or an agent does not start;
-    /// every thread has then ended again.
+    /// all threads have then ended.
     pub fn start(plans: Vec<ThreadPlan>, clock: TscClock, stop: StopSignal) -> Result<Runner, RunnerError> {
         let loops =
             plans.into_iter().map(|plan| Loop::new(plan, clock, &stop)).collect::<Result<Vec<_>, _>>()?;
@@ -330,8 +330,8 @@ impl Loop {
         }
     }
 
-    /// Announces a sleep, so that one more cycle can find earlier work. Called again without new work since
-    /// the announcement, it sleeps.
+    /// Announces a sleep, so that one more cycle can find earlier work. If it finds none, the next call
+    /// sleeps.
     #[cold]
     fn rest(&mut self) {
         let Some(parker) = &mut self.parker else { return };

@@ -13,7 +13,7 @@ use tickpath_lockfree::wake::Waker;
 /// Exit status of a program that a second Ctrl-C ended: 128 + SIGINT, as shells report it.
 const EXIT_INTERRUPTED: i32 = 130;
 
-/// Polling interval of the thread that waits for the stop, and then lets another signal end the process.
+/// Polling interval of the thread that waits for the stop, and then makes another signal end the process.
 const POLL_INTERVAL: Duration = Duration::from_millis(100);
 /// Time after the stop in which another signal counts as the same key press.
 const SAME_KEY_PRESS: Duration = Duration::from_millis(300);
@@ -67,7 +67,7 @@ impl StopSignal {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Waker::wake_if_asleep);
     }
 
-    /// Makes the signal wake a sleeping thread.
+    /// Makes the signal wake the thread of `waker` if it sleeps.
     pub fn wake(&self, waker: &Waker) {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker.clone());
     }

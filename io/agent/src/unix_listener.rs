@@ -42,7 +42,7 @@ impl UnixListener {
     /// Opens the socket at `path`, with the file mode `mode`, and replaces a socket that no program serves.
     ///
     /// # Errors
-    /// [`ListenError`].
+    /// [`ListenError`] when the path is in use, or the system refuses to open the socket.
     pub fn open(path: &Path, mode: u32) -> Result<UnixListener, ListenError> {
         remove_stale(path)?;
         let open = || {
@@ -145,7 +145,7 @@ mod tests {
     fn only_the_socket_of_a_killed_program_is_replaced() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");
-        // The standard library leaves the file, as a killed process does.
+        // The standard library's listener leaves its file behind, as a killed process does.
         drop(net::UnixListener::bind(&path).unwrap());
         let over_stale = open(&path).unwrap();
         assert_eq!(fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);

@@ -1,4 +1,4 @@
-//! Agents without work: background work, warm-ups, and the accounting of their time.
+//! Cycles without work: background work, warm-ups, and the counters that include their time.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::sync::{Arc, Mutex};
@@ -132,7 +132,7 @@ fn each_agent_is_warmed_up() {
 
 const SLOW: Nanos = Nanos::from_micros(200);
 
-/// Runs one timed cycle; returns its counters, the ticks that it took, and [`SLOW`] in ticks.
+/// Runs one cycle; returns the thread's counters, the ticks that the cycle took, and [`SLOW`] in ticks.
 fn timed(agents: [ScriptedAgent; 2]) -> (Arc<ThreadCounters>, u64, u64) {
     let log = Log::default();
     let clock = TscClock::shared();
@@ -210,7 +210,7 @@ impl Agent for BusyAgent {
     }
 }
 
-/// Runs two agents on one thread that report `work` in every cycle; returns the times of their warm-ups.
+/// Runs two agents on one thread; each reports its `work` in every cycle. Returns their warm-up times.
 fn run_agents(idle: IdleStrategy, warm_up_interval: Option<Nanos>, work: [usize; 2]) -> Vec<Nanos> {
     let (stop, warm_ups) = (StopSignal::new(), Arc::default());
     let agent =

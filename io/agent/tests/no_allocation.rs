@@ -12,7 +12,7 @@ use tickpath_types::Nanos;
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
 const CYCLES: usize = 300;
-/// Longer than a parking thread stays awake without work.
+/// Time without work after which a parking thread certainly sleeps.
 const QUIET: Duration = Duration::from_millis(2);
 
 /// An agent that reads its thread's count of allocations in its second call and again in its last.

@@ -1,4 +1,4 @@
-//! Thread affinity.
+//! Pinning of a thread to a core, and the restored affinity afterwards.
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 use std::thread;

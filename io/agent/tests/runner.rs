@@ -77,7 +77,7 @@ impl Agent for Probe {
     }
 }
 
-/// Starts a system with one thread per entry, each with one agent of that behaviour.
+/// Starts a system with one thread per behaviour; each thread has one agent that behaves so.
 fn start(
     behaviours: &[Behaviour],
     idle: IdleStrategy,

@@ -9,7 +9,7 @@ use signal_hook::low_level::raise;
 use tickpath_agent::StopSignal;
 use tickpath_test_support::{this_test, wait_until};
 
-/// Environment variable of the child process, which raises signals against itself.
+/// Environment variable that marks the child process; only a child raises signals, against itself.
 const CHILD: &str = "TICKPATH_SIGNALS_CHILD";
 
 /// Runs one of the tests `one_signal` and `two_signals` in a child process; returns its exit status.

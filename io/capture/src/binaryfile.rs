@@ -12,14 +12,14 @@ use crate::{
     EventKind, EventReader, IgnoredReason, Level, Position, ReadError, RecordedEvent, RecordingInfo, Status,
 };
 
-/// Value for a stock locate that has no instrument index yet.
+/// Value in `by_locate` for a stock locate without an instrument index.
 const UNSEEN: u32 = u32::MAX;
 /// The stock locate of messages about no instrument.
 const WHOLE_SYSTEM: u16 = 0;
 /// Number of stock locates.
 const LOCATE_COUNT: usize = 1 << 16;
 
-/// Reads an ITCH 5.0 BinaryFILE, already decompressed; also the variant whose length fields are zero.
+/// Reads a decompressed ITCH 5.0 BinaryFILE. The variant whose length fields are all zero is supported too.
 pub struct ItchReader<R> {
     window: Window<R>,
     lengths: Option<Lengths>,
@@ -79,7 +79,7 @@ impl<R: Read> ItchReader<R> {
         RecordedEvent { ts_ns, instrument, ends_transaction: true, is_snapshot: false, kind }
     }
 
-    /// Lengths of the next message and of its frame; `None` at the end.
+    /// Returns the lengths of the next message and of its whole frame; `None` at the end of the data.
     fn next_message(&mut self) -> Result<Option<(usize, usize)>, ReadError> {
         loop {
             let data = self.window.data();

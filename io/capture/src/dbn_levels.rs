@@ -1,4 +1,4 @@
-//! Databento DBN files without orders: of schemas MBP-1, MBP-10, TBBO, trades and definition.
+//! Reader of Databento DBN files without orders: schemas MBP-1, MBP-10, TBBO, trades and definition.
 //!
 //! Source: Databento Binary Encoding versions 1 to 3 and Databento's documentation of these schemas. The
 //! vendor's own library decodes the records, converting earlier versions to the third.
@@ -24,7 +24,7 @@ pub struct DbnDefinition {
     pub symbol: String,
     /// Letter of the instrument's class, such as `F` for a future and `C` for a call; a blank for none.
     pub class: char,
-    /// The exchange.
+    /// Code of the exchange.
     pub exchange: String,
     /// The currency of the prices.
     pub currency: String,
@@ -32,7 +32,7 @@ pub struct DbnDefinition {
     pub tick: Option<Decimal>,
     /// Time of the last possible trade, in nanoseconds since 1970-01-01 UTC, if given.
     pub expiration_ns: Option<u64>,
-    /// The strike price of an option.
+    /// The strike price, for an option.
     pub strike: Option<Decimal>,
 }
 
@@ -43,9 +43,9 @@ pub struct DbnLevels {
     decoder: DbnFsm,
     schema: DbnSchema,
     instruments: Instruments,
-    /// Number of bytes read.
+    /// Number of uncompressed bytes read.
     offset: u64,
-    /// The last definition read.
+    /// The last definition read, until it is taken.
     definition: Option<DbnDefinition>,
     is_finished: bool,
 }

@@ -22,7 +22,7 @@ impl fmt::Display for Position {
     }
 }
 
-/// The stop signal was raised while a read waited.
+/// Error of a read that waited for data when the stop signal was raised.
 #[derive(Debug, thiserror::Error)]
 #[error("stopped before the end")]
 pub(crate) struct Stopped;
@@ -91,8 +91,8 @@ impl ReadError {
         }
     }
 
-    /// Returns the error with the offset `read`, the end of the last complete record; the reader has read
-    /// ahead of it.
+    /// Replaces the error's offset by `read`, the end of the last complete record. The reader has read ahead,
+    /// so the original offset may be larger.
     pub(crate) fn after(self, read: u64) -> ReadError {
         match self {
             ReadError::Truncated { .. } => ReadError::Truncated { offset: read },

@@ -31,6 +31,6 @@ pub trait EventReader {
     /// The venue's names of the instruments seen so far, by index.
     fn symbols(&self) -> &[String];
 
-    /// Time base, depth and price scale of the recording.
+    /// Properties of the recording, such as its time base and depth.
     fn info(&self) -> RecordingInfo;
 }

@@ -107,7 +107,7 @@ impl RecordingFile {
         RecordingFile::open_until(path, &StopSignal::new())
     }
 
-    /// As [`RecordingFile::open`]; after a stop, waiting for a pipe fails with [`ReadError::Stopped`].
+    /// As [`RecordingFile::open`]; once `stop` is raised, waiting for a pipe fails as [`ReadError::Stopped`].
     ///
     /// # Errors
     /// As [`RecordingFile::open`].
@@ -212,7 +212,7 @@ impl Read for Pipe {
     }
 }
 
-/// Decompresses gzip or Zstandard, detected from the first bytes.
+/// Decompresses gzip or Zstandard, detected from the first bytes; other data passes unchanged.
 ///
 /// # Errors
 /// Errors of the first read, or of the decompressor's memory allocation.

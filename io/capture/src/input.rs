@@ -1,4 +1,4 @@
-//! Input files with their progress and the time spent reading and decompressing.
+//! Measures the progress of reading an input file, and the time spent reading and decompressing it.
 
 use std::io::{self, Read};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use std::time::Instant;
 /// The uncompressed data of a file.
 pub(crate) type Input = Box<dyn Read + Send>;
 
-/// The progress of a file in stored bytes, and the time spent reading and decompressing.
+/// The progress of reading a file, and the time spent reading and decompressing it.
 #[derive(Clone, Debug)]
 pub struct InputMeter {
     len: u64,
@@ -43,7 +43,7 @@ impl InputMeter {
         self.len == 0
     }
 
-    /// Number of stored bytes read from the file so far.
+    /// Number of bytes read from the file so far, before decompression.
     #[must_use]
     pub fn position(&self) -> u64 {
         self.position.load(Ordering::Relaxed)

@@ -9,11 +9,11 @@ use crate::input::Input;
 use crate::window::Window;
 use crate::{Position, ReadError, RecordingFile};
 
-/// Typical length of a message in bytes with its length field; determines the reserved capacity of a block.
+/// Typical length in bytes of a message and its length field; sets the initial capacity of a block.
 const USUAL_FRAME_LEN: usize = 30;
 
-/// Reads an ITCH 5.0 BinaryFILE, already decompressed, as blocks of message slices; also the variant with
-/// zero length fields.
+/// Reads a decompressed ITCH 5.0 BinaryFILE as blocks of message slices. If the file's length fields are
+/// zero, the message types determine the lengths.
 ///
 /// Reading and framing are two calls, so that each can be timed separately: [`ItchBlocks::fill`] reads,
 /// [`ItchBlocks::block`] frames the read data. Memory is constant.
@@ -22,7 +22,7 @@ pub struct ItchBlocks<R> {
     lengths: Option<Lengths>,
     /// Number of bytes of the window that were framed into the last block; `fill` discards them.
     taken: usize,
-    /// Read error; returned after everything before it was delivered.
+    /// A read error that `fill` returns once it has delivered all messages before it.
     failure: Option<ReadError>,
     is_end_of_session: bool,
     is_finished: bool,
@@ -76,10 +76,10 @@ impl<R: Read> ItchBlocks<R> {
         self.window.is_at_end()
     }
 
-    /// Reads the next block; false at the end of the file or of its session.
+    /// Reads the next block; false at the end of the file or after the end-of-session marker.
     ///
     /// # Errors
-    /// [`ReadError`]; every message before it was delivered, and the reader has no more.
+    /// [`ReadError`]; all messages before it were delivered, and later calls return false.
     pub fn fill(&mut self) -> Result<bool, ReadError> {
         if self.is_finished {
             return Ok(false);
@@ -102,7 +102,7 @@ impl<R: Read> ItchBlocks<R> {
         }
     }
 
-    /// True when the window begins with a complete frame; false at the end of the data or of the session.
+    /// True when the window begins with a complete frame; false at the end of the file or the session.
     fn outcome(&mut self) -> Result<bool, ReadError> {
         let (data, offset) = (self.window.data(), self.window.offset());
         if self.is_end_of_session {

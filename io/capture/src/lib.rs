@@ -5,7 +5,7 @@
 //! DBN of schema MBO, LOBSTER message files, and ITCH 5.0 BinaryFILEs, each plain or compressed. A
 //! [`DbnFile`] also reads Databento's schemas of levels, trades or definitions. The readers accept any
 //! [`std::io::Read`]. They return events, or an error with its position and remedy, and never panic. [`flow`]
-//! maps the events to order requests. [`Packets`] reads the payloads of pcap and pcapng captures,
+//! maps the events to order requests. [`Packets`] reads the UDP and TCP payloads in pcap and pcapng captures,
 //! [`StreamReader`] the bytes of a TCP stream in them. [`ItchBlocks`] reads the raw messages of an ITCH file,
 //! and [`table`] writes CSV and Parquet.
 //!

@@ -31,7 +31,7 @@ pub struct LobsterReader<R> {
 }
 
 impl<R: Read> LobsterReader<R> {
-    /// Creates a reader of one instrument's messages; the file contains neither the symbol nor the depth.
+    /// Creates a reader of one instrument's file. Pass `symbol` and `depth`: the file contains neither.
     pub fn new(reader: R, symbol: &str, depth: Depth) -> Self {
         LobsterReader {
             window: Window::new(reader),
@@ -130,7 +130,7 @@ fn parse_usual(text: &[u8]) -> Option<(RecordedEvent, usize)> {
     let (size, price) = (next_other(), next_other());
     let is = |at: usize, byte: u8| text.get(at).is_some_and(|found| *found == byte);
     let is_usual = is(point, b'.') && [time, kind, id, size, price].into_iter().all(|at| is(at, b','));
-    // Number of digits of the decimals, the order id, the size and the price.
+    // Number of decimals of the time, and of digits of the order id, the size and the price.
     let decimals_len = time.wrapping_sub(point + 1);
     let (id_len, size_len, price_len) =
         (id.wrapping_sub(kind + 1), size.wrapping_sub(id + 1), price.wrapping_sub(size + 1));

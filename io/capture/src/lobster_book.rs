@@ -22,7 +22,7 @@ const LINE_LEN_MAX: usize = LOBSTER_LEVELS_MAX * 4 * 13;
 /// Number of columns of one level: price and size of ask and bid.
 const COLUMNS_PER_LEVEL: usize = 4;
 
-/// The visible levels after one message.
+/// One row of an order book file: the visible levels after one message.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LobsterBookRow {
     /// Existing levels of each side, best first; indexed by [`Side::index`].

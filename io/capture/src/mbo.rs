@@ -2,9 +2,9 @@
 //!
 //! Source: Databento Binary Encoding versions 1 to 3 and Databento's "MBO" schema documentation. The vendor's
 //! own library reads the metadata. This reader parses the records in place: these three versions have the
-//! same MBO record. Meaning of the actions on CME: `T` is a trade from the incoming order's side, `F` the
-//! same trade for each order in it. Neither changes the book: the `C` and `M` records that follow in the same
-//! event do. `M` states the open quantity and `C` deletes the order, so both fit a book that applied `F` too.
+//! same MBO record. Meaning of the actions on CME: `T` reports a trade with the incoming order's side, `F` the
+//! fill of each order in that trade. Neither changes the book: the `C` and `M` records that follow in the
+//! same event do. `M` states the open quantity and `C` deletes the order, so a book may apply `F` as well.
 
 use std::hint::select_unpredictable;
 use std::io::Read;
@@ -27,23 +27,23 @@ use crate::{
 /// Maximum length of the metadata in bytes, enough for some hundred thousand symbols.
 pub const DBN_METADATA_LEN_MAX: usize = 16 * 1024 * 1024;
 
-/// Length in bytes of `DBN`, the version and the length of the metadata.
+/// Length in bytes of the prelude: `DBN`, the version byte and the length field of the metadata.
 const PRELUDE_LEN: usize = 8;
 const MAGIC: &[u8; 3] = b"DBN";
-/// Number of decimals of DBN prices; the events have the same.
+/// Number of decimals of the prices in DBN, and in the events of a [`DbnReader`].
 pub(crate) const DBN_PRICE_DECIMALS: u8 = 9;
 
 /// Reads a DBN file of schema MBO, already decompressed.
 pub struct DbnReader<R> {
     window: Window<R>,
     instruments: Instruments,
-    /// Offset of the last record read.
+    /// Offset of the last record read, in the uncompressed data.
     last_offset: u64,
     is_finished: bool,
 }
 
 impl<R: Read> DbnReader<R> {
-    /// Reads the metadata.
+    /// Reads the metadata, and creates a reader of the records after it.
     ///
     /// # Errors
     /// [`ReadError`] when the data is not DBN, has another schema, or is truncated.
@@ -148,12 +148,12 @@ impl Instruments {
         instruments
     }
 
-    /// Names of the instruments, by index.
+    /// Symbols of the instruments, by index.
     pub(crate) fn symbols(&self) -> &[String] {
         &self.symbols
     }
 
-    /// The index of an instrument id, which is added if it is new.
+    /// Index of the instrument with this id, which is added if it is new.
     #[inline]
     pub(crate) fn index(&mut self, id: u32) -> u32 {
         match self.last {
@@ -171,7 +171,7 @@ impl Instruments {
         index
     }
 
-    /// Sets the name of an instrument.
+    /// Sets the symbol of the instrument with this id, which is added if it is new.
     pub(crate) fn name(&mut self, id: u32, symbol: &str) {
         let index = self.index(id);
         symbol.clone_into(&mut self.symbols[index as usize]);
@@ -360,7 +360,7 @@ fn kind(record: &MboRecord) -> EventKind {
     let side = (is_bid | is_ask).then_some(select_unpredictable(is_ask, Side::Sell, Side::Buy));
     let price = price(record.price);
     let level = side.zip(price).map(|(side, price)| Level { side, price });
-    // An order without a price or a side cannot be placed, and is ignored with a reason for each case.
+    // An add or change without a price or a side is ignored; the event gives the reason.
     let placed = |make: &dyn Fn(Level) -> EventKind| match level {
         Some(level) => make(level),
         None if price.is_none() => NO_PRICE,

@@ -9,7 +9,7 @@ use crate::{
     CaptureError, Depth, EventReader, Format, ItchReader, LobsterReader, RecordedEvent, RecordingFile,
 };
 
-/// A recording in a file of any format.
+/// An open DBN, LOBSTER or ITCH file, read as events.
 pub struct Recording {
     path: PathBuf,
     format: Format,
@@ -25,7 +25,7 @@ enum Reader {
 }
 
 impl Recording {
-    /// Opens a file, detects its format and reads up to its first event.
+    /// Opens a file, detects its format and reads its metadata, if the format has any.
     ///
     /// # Errors
     /// [`CaptureError`] when the file cannot be read or is not a recording.
@@ -33,7 +33,7 @@ impl Recording {
         Recording::of(RecordingFile::open(path)?)
     }
 
-    /// Reads an open file up to its first event.
+    /// Creates a recording from an open file; reads its metadata, if the format has any.
     ///
     /// # Errors
     /// [`CaptureError`] when the file cannot be read or is not a recording.
@@ -64,7 +64,7 @@ impl Recording {
     }
 
     #[cfg(feature = "dbn")]
-    /// Creates a recording from a DBN input whose metadata was already read.
+    /// Creates a recording from a DBN input whose metadata, the first `len` bytes, was already read.
     pub(crate) fn of_dbn(
         path: PathBuf,
         meter: InputMeter,
@@ -131,7 +131,7 @@ fn lobster_symbol(name: &str) -> Option<&str> {
     Symbol::new(symbol).is_ok().then_some(symbol)
 }
 
-/// The number of levels in a LOBSTER file name: `_message_10`, or `level10` in some collections of files.
+/// The number of levels that a LOBSTER file name states, as `_message_10` or, in some collections, `level10`.
 fn lobster_levels(name: &str) -> Option<u32> {
     ["level", "message_"].iter().find_map(|marker| {
         let (_, after) = name.rsplit_once(marker)?;

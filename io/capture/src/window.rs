@@ -6,7 +6,7 @@ use crate::{Position, ReadError};
 
 /// Default capacity of a window in bytes; longer than any record of the formats that use it.
 const WINDOW_LEN: usize = 128 * 1024;
-/// Maximum bytes searched for damage that explains an invalid record: about a second of decompression.
+/// Maximum bytes read ahead to find damage after an invalid record: about a second of decompression.
 const AHEAD_LEN_MAX: u64 = 256 << 20;
 
 /// Reads ahead into a fixed buffer, and tracks the buffer's offset in the data.
@@ -54,7 +54,7 @@ impl<R: Read> Window<R> {
         self.buffer_offset + self.start as u64
     }
 
-    /// True once the reader has no more data.
+    /// True once the reader returned the end of the data or an error.
     pub(crate) const fn is_at_end(&self) -> bool {
         self.at_end
     }

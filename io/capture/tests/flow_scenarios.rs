@@ -1,4 +1,4 @@
-//! Scenarios of the mapper on short recordings, written as text.
+//! Tests of the mapper on short recordings that are written as text.
 //!
 //! One line is one transaction; its events are separated by `|`.
 
@@ -97,8 +97,8 @@ fn run(info: RecordingInfo, limits: FlowLimits, scenario: &str) -> (Vec<String>,
     (steps, mapper.counts())
 }
 
-/// Maps adds of (time, is snapshot, price with nine decimals). Returns the tick size, the lowest permitted
-/// price and the prices of the entered orders.
+/// Maps one added buy order per (time, is snapshot, price with nine decimals). Returns the instrument's tick
+/// size and lowest permitted price, and the prices of the entered orders.
 fn entered_at_nine_decimals(adds: &[(u64, bool, i64)]) -> (Price, Price, Vec<Price>) {
     let info = RecordingInfo { price_decimals: 9, ..CME };
     let event = |(place, &(ts_ns, is_snapshot, units)): (usize, &(u64, bool, i64))| {
@@ -127,7 +127,7 @@ fn entered_at_nine_decimals(adds: &[(u64, bool, i64)]) -> (Price, Price, Vec<Pri
 
 #[test]
 fn prices_finer_than_four_decimals_are_entered_at_a_multiple() {
-    // Euro futures (6E) in half pips: a snapshot with an earlier time, an add, and a price out of range.
+    // Euro futures (6E) in half pips: an order of an earlier snapshot, a new order, and one out of range.
     let euro = [(5, true, 1_084_550_000), (90, false, 1_084_600_000), (91, false, -5)];
     let (tick, low, prices) = entered_at_nine_decimals(&euro);
     assert_eq!((tick, low, prices), (Price(5), Price(108_455), vec![Price(108_455), Price(108_460)]));
@@ -135,7 +135,7 @@ fn prices_finer_than_four_decimals_are_entered_at_a_multiple() {
 
 #[test]
 fn prices_that_no_multiple_brings_into_range_are_counted_in_ticks() {
-    // Treasury futures in 1/256 points: 102, 102 1/256, and a price out of range.
+    // Treasury futures in 1/256 points: orders at 102, at 102 1/256, and at a price out of range.
     let note = [(90, false, 102_000_000_000), (90, false, 102_003_906_250), (91, false, 300_000_000_000_000)];
     let (tick, low, prices) = entered_at_nine_decimals(&note);
     assert_eq!((tick, low, prices), (Price(1), Price(26_112), vec![Price(26_112), Price(26_113)]));

@@ -15,7 +15,7 @@ use tickpath_capture::{EventKind, Format, RecordedEvent, Recording, RecordingFil
 use tickpath_test_support::recorded;
 use tickpath_types::{OrderRequest, Price, Side};
 
-/// Number of events and requests by kind, and the counters of the mapper.
+/// Result of a replay: events and requests counted by kind, and the counters of the mapper.
 #[derive(Debug, Default)]
 struct Replayed {
     counts: FlowCounts,
@@ -147,9 +147,9 @@ fn executions_at_the_best_level_of_nasdaq_are_repeated() {
     assert_eq!(executions.eligible_by_eviction, 369);
 }
 
-/// LOBSTER's order book file has the best prices after each event; the mapper does not use them. An event
-/// may cause evictions that make its own side agree, so only the other side is checked. It agrees after
-/// 90.1 % of the events of this file; the asserted minimum is a little lower.
+/// Compares the mapper's best prices with LOBSTER's order book file, which the mapper does not read. An event
+/// may evict orders from its own side, so the test compares only the other side. Its best prices are equal
+/// after 90.1 % of the events of this file; the asserted minimum is a little lower.
 #[test]
 fn the_side_that_an_event_does_not_touch_has_the_recorded_best_price() {
     let Some(path) = recorded(AMZN) else { return };

@@ -11,19 +11,19 @@ use crate::load::{load, parse};
 tickpath_types::enumerated! {
     /// Kind of a configuration file: the command that reads it, or the instrument file.
     pub enum FileKind {
-        /// `tickpath exchange`.
+        /// Read by `tickpath exchange`.
         Venue,
-        /// `tickpath trader`.
+        /// Read by `tickpath trader`.
         Trader,
-        /// `tickpath feed`.
+        /// Read by `tickpath feed`.
         Feed,
-        /// `tickpath shell`.
+        /// Read by `tickpath shell`.
         Shell,
-        /// `tickpath gateway`.
+        /// Read by `tickpath gateway`.
         Gateway,
-        /// `tickpath demo`.
+        /// Read by `tickpath demo`.
         Demo,
-        /// The instrument file, named by the files of venues and traders.
+        /// The instrument file. The files of venues and traders contain its path.
         Instruments,
     }
 }
@@ -62,7 +62,7 @@ impl FileKind {
         }
     }
 
-    /// Returns the command that takes the file; `None` for instruments, which other files name.
+    /// Returns the command that reads the file; `None` for the instrument file, to which other files refer.
     #[must_use]
     pub const fn command(self) -> Option<&'static str> {
         self.facts().1
@@ -89,7 +89,7 @@ impl FileKind {
         })
     }
 
-    /// Returns an error that names the kind of the file at `path`, if it is of another kind.
+    /// Returns an error that names the kind of the file at `path`, if that kind is not `self`.
     fn other_kind(self, path: &Path) -> Option<ConfigError> {
         let text = std::fs::read_to_string(path).ok()?;
         let found = FileKind::of(&parse("", &text).ok()?).filter(|found| *found != self)?;

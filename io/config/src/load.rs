@@ -35,7 +35,7 @@ pub fn load<T: DeserializeOwned>(path: &Path) -> Result<T, ConfigError> {
     parse(&path.display().to_string(), &text)
 }
 
-/// Parses `text`, which is TOML; errors give `file` as the name of its file.
+/// Parses the TOML in `text`. Errors give `file` as the name of the file that contains it.
 ///
 /// # Errors
 /// [`ConfigError::Syntax`] with the line when the text is not a `T`.

@@ -62,7 +62,7 @@ pub struct Console {
 }
 
 impl Console {
-    /// Prints as [`print_stdout`] does; after a failure it retries with the next line.
+    /// Prints as [`print_stdout`] does, and records a failure. Later calls still try to print.
     pub fn print_stdout(&mut self, lines: impl Display) {
         self.record(print_stdout(lines));
     }
@@ -76,7 +76,7 @@ impl Console {
         }
     }
 
-    /// Returns whether everything was printed, for the program's exit code.
+    /// Returns an error if anything was not printed, for the program's exit code.
     ///
     /// # Errors
     /// The first failure.
@@ -110,7 +110,7 @@ pub fn counted(number: u64, one: &str) -> String {
 mod tests {
     use super::*;
 
-    /// A writer whose writes fail with an error of this kind.
+    /// A writer that fails every write with an error of this kind.
     struct Refuses(ErrorKind);
 
     impl Write for Refuses {

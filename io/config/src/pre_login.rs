@@ -5,7 +5,7 @@ use tickpath_admission::PreLoginLimits;
 
 use crate::{ConfigError, Duration, in_range};
 
-/// Maximum of [`PreLoginConfig::connections`]. A connection takes up to 66 KiB.
+/// Maximum of [`PreLoginConfig::connections`]. A connection takes up to 66 KiB of memory.
 const CONNECTIONS_MAX: usize = 1 << 10;
 
 /// Limits for connections of each endpoint that have not logged in. Logged-in connections do not count, so

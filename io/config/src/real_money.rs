@@ -15,11 +15,11 @@ use crate::ConfigError;
 pub struct TradingEndpoint<'a> {
     /// Name or address of the venue.
     pub host: &'a str,
-    /// Whether the venue is on this machine.
+    /// True when the venue is on this machine.
     pub is_loopback: bool,
-    /// Whether the connection is encrypted.
+    /// True when the connection is encrypted.
     pub is_tls: bool,
-    /// Whether the configuration says `production = true`.
+    /// True when the configuration says `production = true`.
     pub production: bool,
 }
 
@@ -84,7 +84,7 @@ mod tests {
             let test = TradingEndpoint { host, is_loopback: false, is_tls: false, production: false };
             assert_eq!(error_of(test, false), None);
         }
-        // Names that only resemble those of test environments.
+        // A host name that only resembles those of test environments is rejected.
         for host in ["www.test.deribit.example", "testing.example", "a.fix-test.example"] {
             assert!(error_of(TradingEndpoint { host, production: false, ..real }, true).is_some(), "{host}");
         }

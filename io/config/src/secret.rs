@@ -17,10 +17,10 @@ pub const TEST_PASSWORD: &str = "test";
 /// reports that it needs this environment variable.
 pub const HIDDEN_PASSWORD: &str = "env:TICKPATH_PASSWORD_NOT_SHOWN";
 
-/// Prefix of a secret held in an environment variable; the variable's name follows.
+/// Prefix of a reference to a secret in an environment variable; the variable's name follows.
 const ENV: &str = "env:";
 
-/// Prefix of a secret held in a file; the file's path follows.
+/// Prefix of a reference to a secret in a file; the file's path follows.
 const FILE: &str = "file:";
 
 /// Maximum length of a secret's file, in bytes.

@@ -39,7 +39,7 @@ impl Running {
             open(&storage, session, config, &InspectOptions::default()).expect("an empty folder opens");
         let thread = WorkerThread::start(worker).expect("one thread more");
         let mut running = Running { journal, next: Sequence(1), _thread: thread, _folder: folder };
-        // Wait until the next segment is prepared, which is not part of the measurement.
+        // Give the worker a second to prepare the next segment, which is not part of the measurement.
         for _ in 0..200 {
             running.poll();
             std::thread::sleep(std::time::Duration::from_millis(5));

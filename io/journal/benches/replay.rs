@@ -78,7 +78,7 @@ impl Log {
         Reader::open(&self.folder, self.session, from).expect("the log is there")
     }
 
-    /// Applies all records from sequence `from` on, as a restart does.
+    /// Applies the records from sequence `from` to the end of the log, as a restart does.
     fn replay(&self, engine: &mut Fast, from: Sequence, out: &mut Count) {
         let mut reader = self.reader(from);
         let mut waiting = Vec::with_capacity(LOOK_AHEAD_LEN);

@@ -52,7 +52,7 @@ const SLOT_DISTANCE: usize = 512;
 const FILE_LEN: usize = 4 * SLOT_DISTANCE;
 /// Offset of the slots of the newest snapshot.
 const SNAPSHOT_PAIR: usize = 2 * SLOT_DISTANCE;
-/// Maximum number of reads: while the file is being written, a read may find both slots torn.
+/// Maximum number of attempts to read the file: a read during writes may find both slots torn.
 const READS_MAX: u32 = 5;
 
 /// The fields of a slot.
@@ -74,7 +74,7 @@ pub(crate) struct Recorded {
     pub(crate) snapshot: Option<Slot>,
 }
 
-/// Reads the file; `None` when it does not exist.
+/// Reads the acknowledged file; `None` when it does not exist.
 pub(crate) fn read<S: Storage>(storage: &S) -> Result<Option<Recorded>, OpenError> {
     if !storage.has(ACKNOWLEDGED_FILE).map_err(OpenError::io("the folder"))? {
         return Ok(None);
@@ -88,7 +88,7 @@ pub(crate) fn read<S: Storage>(storage: &S) -> Result<Option<Recorded>, OpenErro
     Err(OpenError::Acknowledged)
 }
 
-/// Returns the file's bytes, padded with zeroes if it is too short.
+/// Returns the bytes of the acknowledged file, padded with zeroes if it is too short.
 fn read_bytes<S: Storage>(storage: &S) -> io::Result<[u8; FILE_LEN]> {
     let mut bytes = [0; FILE_LEN];
     storage.open(ACKNOWLEDGED_FILE)?.read_start(&mut bytes)?;
@@ -127,7 +127,7 @@ pub(crate) fn begin<S: Storage>(
     Ok(Acknowledged { shared, slot: acknowledged.encode(MAGIC), is_second: false, is_synced: true })
 }
 
-/// Stores the sequence and state hash of a snapshot on the disk in the acknowledged file, if that exists.
+/// Stores a durable snapshot's sequence and state hash in the acknowledged file, if that file exists.
 pub(crate) fn record_snapshot<S: Storage>(
     storage: &S,
     sequence: Sequence,

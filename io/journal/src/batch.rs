@@ -32,7 +32,7 @@ impl Batch {
         Batch { bytes, len: 0, offset: 0, last: Sequence(0), boundary: None }
     }
 
-    /// Empties the batch for records at `offset` that follow `last`.
+    /// Empties the batch. The next record follows sequence `last` and begins at `offset` in its file.
     pub(crate) fn clear(&mut self, offset: u64, last: Sequence) {
         (self.len, self.offset, self.last, self.boundary) = (0, offset, last, None);
     }

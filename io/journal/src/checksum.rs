@@ -32,7 +32,7 @@ fn by_instruction(_: u32, _: &[u8]) -> Option<u32> {
     None
 }
 
-/// Processes four bytes first, then eight at a time, then the last ones singly.
+/// Computes the checksum from the first four bytes, then eight bytes at a time, then single bytes.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[target_feature(enable = "sse4.2")]
 fn by_words(seed: u32, bytes: &[u8]) -> u32 {

@@ -58,7 +58,7 @@ pub enum AppendError {
         /// The given sequence.
         found: Sequence,
     },
-    /// A caller error: a payload has 1 byte up to the configured maximum.
+    /// A caller error: a payload must have 1 byte up to the configured maximum.
     #[error("a payload of {len} bytes: from 1 to {max} are allowed")]
     PayloadLen {
         /// Length of the payload.

@@ -78,7 +78,7 @@ struct Disk {
     lock: Weak<()>,
     fail_writes: u32,
     fail_syncs: u32,
-    /// Number of changes that still happen before power is lost; `None` for no planned loss.
+    /// Number of changes still to happen before the planned power loss; `None` if none is planned.
     crash_in: Option<u64>,
 }
 
@@ -193,8 +193,8 @@ impl Disk {
         self.rng.next() % bound.max(1)
     }
 
-    /// Returns whether a fault occurs now: if the count `forced` is above zero, which is then decremented;
-    /// otherwise with probability `ppm`.
+    /// Returns whether a fault occurs now. A count `forced` above zero makes it occur, and is decremented;
+    /// otherwise the probability is `ppm` millionths.
     fn is_fault_due(&mut self, ppm: u32, forced: impl Fn(&mut Disk) -> &mut u32) -> bool {
         if *forced(self) > 0 {
             *forced(self) -= 1;
@@ -232,7 +232,7 @@ impl Disk {
         self.crash_in = None;
     }
 
-    /// Loses power if that is due at this change. Must be called before each change.
+    /// Counts a change towards the planned power loss, and loses power if it is due. Call before each change.
     fn before_change(&mut self) -> io::Result<()> {
         match &mut self.crash_in {
             Some(0) => {
@@ -268,7 +268,7 @@ impl Disk {
         let Contents { cached, mut stable, dirty, .. } = contents;
         let mode = self.below(4);
         let prefix = self.below(dirty.len() as u64 + 1) as usize;
-        // Without unsynced data, the disk keeps either the old or the new length of the file.
+        // If only the file's length is unsynced, the disk keeps the old or the new length.
         if cached.len() != stable.len() && (!dirty.is_empty() || self.below(2) == 0) {
             stable.resize(cached.len(), 0);
         }

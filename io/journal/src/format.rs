@@ -63,7 +63,7 @@ pub(crate) const RECORD_LEN_MAX: usize = RECORD_HEADER_LEN + PAYLOAD_LEN_MAX;
 pub struct SegmentHeader {
     /// Layout version of the segment, 1 or 2.
     pub version: u16,
-    /// The session of the log.
+    /// Name of the session that the log belongs to.
     pub session: SessionName,
     /// Failures that an acknowledged record survives; [`Policy::Group`] in version 1, which has no policy.
     pub policy: Policy,
@@ -157,7 +157,7 @@ impl SegmentHeader {
     }
 }
 
-/// Returns whether only the version is damaged: with version 1 or 2 in its place the checksum is right.
+/// Returns whether only the version is damaged: the checksum is right for version 1 or 2.
 fn is_either_version_damaged(bytes: &[u8]) -> bool {
     [(1_u16, HEADER_LEN_1), (2, HEADER_LEN)].into_iter().any(|(version, len)| {
         let Some(bytes) = bytes.get(..len) else { return false };

@@ -8,12 +8,12 @@
 //! | offset | bytes | field |
 //! |---|---|---|
 //! | 0 | 8 | `TPGENERN` |
-//! | 8 | 2 | version: 1, and 2 when the log was closed normally |
+//! | 8 | 2 | version: 2 when the log was closed normally, else 1 |
 //! | 10 | 2 | length, 64 |
 //! | 12 | 4 | generation |
 //! | 16 | 16 | name of the session, padded with spaces |
 //! | 32 | 16 | the system boot in which the log was last opened, see [`Storage::boot`]; zeroes when unknown |
-//! | 48 | 8 | version 2: last record of the closed log, which is all on the disk; version 1: zero |
+//! | 48 | 8 | version 2: sequence of the last record; every record up to it is on the disk; version 1: zero |
 //! | 56 | 4 | zero |
 //! | 60 | 4 | CRC-32C of the 60 bytes before |
 
@@ -38,16 +38,17 @@ const LEN: usize = 64;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Generation {
     pub(crate) number: u32,
-    /// Boot id; zero when unknown.
+    /// Id of the system boot in which the log was last opened; zero when unknown.
     pub(crate) boot: u128,
-    /// Last record of a log that was closed with all records on the disk, and was not opened since.
+    /// Last sequence, if the log was closed with all records on the disk and was not opened since.
     pub(crate) closed_at: Option<Sequence>,
 }
 
-/// Returns the generation of a session whose log is in `storage`, 0 without any loss. Changes nothing.
+/// Returns the generation of a session whose log is in `storage`; 0 before any possible loss. Changes
+/// nothing.
 ///
 /// # Errors
-/// [`OpenError::Generation`] when the file is damaged, [`OpenError::Io`] when the system refuses.
+/// [`OpenError::Generation`] when the file is damaged, [`OpenError::Io`] when it cannot be read.
 pub fn generation_of<S: Storage>(storage: &S, session: SessionName) -> Result<u32, OpenError> {
     Ok(read(storage, session)?.unwrap_or_default().number)
 }
@@ -57,7 +58,7 @@ pub(crate) fn read<S: Storage>(storage: &S, session: SessionName) -> Result<Opti
     if !storage.has(GENERATION_FILE).map_err(OpenError::io("the folder"))? {
         return Ok(None);
     }
-    // One byte longer than the file, to detect a file that is too long.
+    // One byte longer than a valid file, to detect a longer one.
     let mut bytes = [0; LEN + 1];
     let read = storage.open(GENERATION_FILE).and_then(|file| file.read_start(&mut bytes));
     let len = read.map_err(OpenError::io(GENERATION_FILE))?;
@@ -84,7 +85,7 @@ fn decode(bytes: &[u8], session: SessionName) -> Result<Option<Generation>, Stri
 
 /// Replaces the file. It is on the disk when this returns.
 pub(crate) fn write<S: Storage>(storage: &S, session: SessionName, now: Generation) -> io::Result<()> {
-    // A program for version 1 only must refuse a closed log: it would append but not reset `closed_at`.
+    // A program that knows only version 1 must refuse a closed log: it would not reset `closed_at`.
     let version = if now.closed_at.is_some() { VERSION_CLOSED } else { VERSION_OPEN };
     let mut bytes = header::begin::<LEN>(MAGIC, version);
     bytes[12..16].copy_from_slice(&now.number.to_le_bytes());

@@ -29,7 +29,8 @@ pub struct InspectOptions {
 pub struct Inspection {
     /// The session of the log; `None` when the log is empty.
     pub session: Option<SessionName>,
-    /// Names of unused segments before `segments`. At least one has a damaged header; a snapshot covers all.
+    /// Names of the segments left out before `segments`: a snapshot covers them all. Empty unless one of
+    /// these has a damaged header.
     pub covered: Vec<String>,
     /// The segments, in order; none after a torn one.
     pub segments: Vec<Segment>,
@@ -57,7 +58,7 @@ pub struct Segment {
     pub synced: Sequence,
 }
 
-/// The unusable end of a log after a crash: records that were not guaranteed, or whose loss is accepted.
+/// The unusable end of a log after a crash: records not guaranteed to survive it, or whose loss is accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TornTail {
     /// File name of the torn segment.
@@ -68,7 +69,7 @@ pub struct TornTail {
     pub sequence: Sequence,
     /// Damage of that record.
     pub damage: RecordDamage,
-    /// True when the record was acknowledged, and its loss is accepted.
+    /// True when that record was acknowledged, and its loss is accepted.
     pub was_acknowledged: bool,
     /// Number of complete records after that record, which cannot be used without it.
     pub later_records: u64,

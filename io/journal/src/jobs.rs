@@ -28,7 +28,7 @@ pub(crate) enum Job<F> {
     Write(Box<Batch>),
     /// Sync a full segment, whose last record is `last`, and give the next segment its final name.
     Finish { file: F, last: Sequence },
-    /// Close the log of a dropped journal. Holds the log's files if the journal itself wrote them.
+    /// Close the log of a dropped journal. Holds the log's files if the journal, not the worker, wrote them.
     Close(Option<Closing<F>>),
 }
 

@@ -44,7 +44,7 @@ pub struct Journal<S: Storage> {
     session: SessionName,
     config: JournalConfig,
     worker: WorkerLink<S::File>,
-    /// The first failure.
+    /// First failure of the journal or of its worker; the journal then stays in `State::Failed`.
     failure: Option<Failure>,
     /// Records appended but not yet written or passed to the worker.
     current: Box<Batch>,
@@ -120,7 +120,7 @@ impl<S: Storage> Journal<S> {
     ///
     /// # Errors
     /// [`AppendError`] when the payload is empty or too long, the buffer or segment is full, the journal has
-    /// failed, or `sequence` is not the next. Appends nothing.
+    /// failed, or `sequence` is not the next. Nothing is appended then.
     #[inline]
     pub fn append(&mut self, sequence: Sequence, payload: &[u8]) -> Result<(), AppendError> {
         let (len, max) = (payload.len(), self.config.payload_len_max);
@@ -372,7 +372,7 @@ impl<S: Storage> std::fmt::Debug for Journal<S> {
     }
 }
 
-/// The limit up to which a [`Reader`](crate::Reader) may follow a journal.
+/// A handle by which other threads read the durable sequence, the limit for a [`Reader`](crate::Reader).
 #[derive(Clone, Debug)]
 pub struct DurableView {
     shared: Arc<Shared>,

@@ -36,7 +36,7 @@ impl LogRequirement {
             return Err(OpenError::Session { file: ACKNOWLEDGED_FILE.to_owned(), found, expected: session });
         }
         let generation = match generation::read(storage, session) {
-            // The acknowledged file holds the generation number too.
+            // The acknowledged file also holds the generation number, so the damaged file is not needed.
             Err(OpenError::Generation { .. }) if accepts_loss && recorded.is_some() => None,
             Ok(None) if recorded.is_some() && !accepts_loss => {
                 return Err(OpenError::Generation { damage: "it is missing".to_owned() });

@@ -12,7 +12,7 @@ use nix::sys::mman::{MapFlags, ProtFlags, mmap, munmap};
 
 use crate::SharedBytes;
 
-/// The words of a mapped file; unmapped on drop.
+/// A mapping of the start of a file, written in 64-bit words. Dropping it unmaps the memory.
 pub(crate) struct Mapping {
     file: File,
     start: NonNull<AtomicU64>,

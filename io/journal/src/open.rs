@@ -88,7 +88,7 @@ pub fn open<S: Storage>(
     };
     let snapshot = requirement.recorded.and_then(|recorded| recorded.snapshot);
     let begins = found.segments.first().map_or(last.next(), |segment| segment.header.first_sequence);
-    // Drop a recorded snapshot that the log does not continue: a newer, unrecorded one may precede the log.
+    // Ignore a recorded snapshot that the log does not continue: a newer, unrecorded one may cover the gap.
     let snapshot = snapshot.filter(|snapshot| (begins..=last.next()).contains(&snapshot.sequence.next()));
     let acknowledged =
         acknowledged::begin(storage, slot, snapshot).map_err(OpenError::io(ACKNOWLEDGED_FILE))?;

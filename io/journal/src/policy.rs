@@ -5,10 +5,10 @@ use std::fmt;
 /// The failures that an acknowledged record survives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Policy {
-    /// The record is written to the file: it survives a process crash, but not a power loss.
+    /// Acknowledges a record once written to the file: it survives a process crash, but not a power loss.
     Async = 1,
-    /// The batch with the record is synced to the disk: the record survives a power loss. Records appended
-    /// meanwhile form the next batch.
+    /// Acknowledges a record once its batch is synced to the disk: it survives a power loss. Records appended
+    /// during the sync form the next batch.
     Group,
     /// As [`Policy::Group`], with batches of one record.
     Sync,

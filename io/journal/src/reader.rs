@@ -53,8 +53,8 @@ impl<S: Storage> Reader<S> {
         Ok(reader)
     }
 
-    /// Returns the next record if its sequence is at most `limit`; else `None`. Also returns `None` for a
-    /// moment, until the record's segment has its final name.
+    /// Returns the next record if its sequence is at most `limit`; else `None`. Also returns `None` while
+    /// the record's segment does not have its final name yet.
     ///
     /// # Errors
     /// [`OpenError`] when the record is damaged, or the file cannot be read.
@@ -80,7 +80,7 @@ impl<S: Storage> Reader<S> {
         loop {
             match self.segment.step(self.next) {
                 Ok(Step::Record(record)) => return Ok(Some(record)),
-                // Data may have been buffered before the records up to `limit` were written: read it again.
+                // The buffer may have been filled before the records up to `limit` were written: read again.
                 Ok(Step::End | Step::Damaged(_)) if !is_fresh => {
                     self.segment.seek(self.segment.offset());
                     is_fresh = true;

@@ -220,10 +220,10 @@ impl<F: StorageFile> SegmentReader<F> {
     }
 }
 
-/// Summary of a segment's data after its last consecutive record.
+/// Summary of the data from a position in a segment to its end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Remains {
-    /// True when there are only zeroes.
+    /// True when all bytes are zero.
     pub(crate) is_zero: bool,
     /// Number of complete records.
     pub(crate) records: u64,

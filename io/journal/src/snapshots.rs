@@ -1,6 +1,6 @@
 //! Snapshots of the state at a sequence, so that a restart need not read the whole log.
 //!
-//! A snapshot is a file `snapshot-SEQUENCE` of a header of 64 bytes, little-endian, and a payload:
+//! The file `snapshot-SEQUENCE` consists of a header of 64 bytes, little-endian, and a payload:
 //!
 //! | offset | bytes | field |
 //! |---|---|---|
@@ -9,7 +9,7 @@
 //! | 10 | 2 | length of this header, 64 |
 //! | 12 | 4 | zero |
 //! | 16 | 16 | name of the session, padded with spaces |
-//! | 32 | 8 | sequence of the last record that it covers |
+//! | 32 | 8 | sequence of the last record that the snapshot covers |
 //! | 40 | 8 | hash of the state |
 //! | 48 | 8 | length of the payload |
 //! | 56 | 4 | CRC-32C of the payload |
@@ -36,7 +36,7 @@ const WRITE_LEN: usize = 1 << 20;
 /// A snapshot: a state, and the last record that it covers.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Last record covered. The log continues with the next.
+    /// Sequence of the last record covered; replay begins with the next.
     pub sequence: Sequence,
     /// Hash of the state, to check a restore.
     pub state_hash: u64,
@@ -56,9 +56,9 @@ impl fmt::Debug for Snapshot {
 pub struct SkippedSnapshot {
     /// File name.
     pub file: String,
-    /// Last record covered, according to the file name.
+    /// Sequence of the last record covered, according to the file name.
     pub sequence: Sequence,
-    /// The damage.
+    /// The reason why it cannot be used.
     pub damage: SnapshotDamage,
     /// Recorded hash of the snapshot's state, if known: replay of the log must reach a state with this hash.
     pub state_hash: Option<u64>,
@@ -68,7 +68,7 @@ pub struct SkippedSnapshot {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SnapshotDamage {
-    /// The newest snapshot is missing.
+    /// The newest snapshot, according to the acknowledged file, is missing.
     #[error("it is missing")]
     Missing,
     /// The file does not begin like a snapshot, or is truncated.

@@ -101,7 +101,7 @@ pub trait StorageFile: Send + 'static {
 /// A memory mapping of the start of a file. The contents survive the death of the process.
 #[expect(clippy::missing_errors_doc, reason = "each is the system's")]
 pub trait SharedBytes: Send {
-    /// Writes whole words of 8 bytes, one by one, at offset `at`, a multiple of 8. Cannot wait or fail.
+    /// Writes whole words of 8 bytes, one by one, at offset `at`, a multiple of 8. Neither waits nor fails.
     fn write(&mut self, bytes: &[u8], at: usize);
 
     /// Syncs all data written so far to the disk.

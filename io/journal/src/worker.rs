@@ -21,8 +21,8 @@ use crate::{Failure, JournalConfig, Policy, SessionName, Storage, StorageFile};
 
 /// Number of zero bytes written to the next segment per sync. Small, because batches wait for the sync.
 const FILL_LEN: usize = 256 * 1024;
-/// Interval at which an idle worker thread retries to prepare the next segment: a full disk may have space
-/// by then.
+/// Interval at which an idle worker thread tries again to prepare the next segment: a full disk may have
+/// space by then.
 const RETRY_AFTER: Duration = Duration::from_millis(100);
 
 /// Does a [`Journal`](crate::Journal)'s disk work: writes and syncs batches, prepares and names segments.
@@ -39,7 +39,7 @@ pub struct DiskWorker<S: Storage> {
     pub(crate) reports: SyncSender<Report<S::File>>,
     /// The files being written; `None` under [`Policy::Async`], where the journal writes them.
     pub(crate) output: Option<Output<S::File>>,
-    /// End offset of the last batch in its segment's file.
+    /// End offset, in the segment's file, of the last batch written.
     pub(crate) written: u64,
     /// Layout of the records in the batches, for [`Policy::Sync`].
     pub(crate) layout: Layout,
@@ -156,7 +156,7 @@ impl<S: Storage> DiskWorker<S> {
         self.write_part(rest)
     }
 
-    /// Writes and syncs a part, record by record under [`Policy::Sync`], and publishes the durable sequence.
+    /// Writes and syncs part of a batch, under [`Policy::Sync`] record by record, and publishes `durable`.
     fn write_part(&mut self, part: Part<'_>) -> Result<(), Failure> {
         if self.config.policy != Policy::Sync {
             return self.write_and_sync(part);
@@ -190,7 +190,7 @@ impl<S: Storage> DiskWorker<S> {
         file.sync().map_err(Failure::of(SYNC))
     }
 
-    /// Gives the next segment, which begins with `first`, its final name. Its header is on the disk by then.
+    /// Gives the next segment, which begins with `first`, its final name, after its header is on the disk.
     fn name_next(&mut self, first: Sequence) -> Result<(), Failure> {
         let name = segment_name(first);
         let named = (|| {

@@ -82,7 +82,7 @@ impl CrashRun {
         Some(opened)
     }
 
-    /// Runs `steps` random steps: some appends, a poll of the journal, or one piece of the worker's work.
+    /// Runs `steps` random steps: each appends records, polls the journal or runs the worker once.
     fn run(&mut self, opened: &mut Opened<FaultyDisk>, steps: u64) {
         for _ in 0..steps {
             match self.below(4) {
@@ -157,7 +157,7 @@ fn acknowledged_records_survive_any_crash() {
             coverage.records > 15_000 && coverage.torn > 0 && coverage.failed > 20,
             "{policy} {coverage:?}"
         );
-        // Under `sync` each record is synced before the next is written, so none is left after a torn one.
+        // Under `sync` each record is synced before the next is written, so no record follows a torn one.
         assert!((coverage.later_records > 5) == (policy == Policy::Group), "{policy} {coverage:?}");
     }
 }

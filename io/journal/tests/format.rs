@@ -129,7 +129,7 @@ fn later_versions_are_refused() {
     );
 }
 
-/// Copies a log with one changed byte.
+/// Returns a copy of the log, with the byte at offset `at` of `file` changed.
 fn with_damage(disk: &FaultyDisk, file: &str, at: usize) -> FaultyDisk {
     let copy = common::disk();
     for name in segments(disk) {

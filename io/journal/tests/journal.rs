@@ -292,7 +292,7 @@ fn a_folder_names_its_session() {
 #[test]
 fn the_next_start_rewrites_data_of_a_failed_sync() {
     for policy in Policy::ALL {
-        // The failed sync is one of records, of a whole segment, or of the next segment's header.
+        // `already` determines the failing sync: of records, a whole segment, or the next segment's header.
         for already in [1, 20, 40, 60, 75, 90, 150, 151, 152] {
             let disk = common::disk();
             let mut opened = open_with(&disk, policy).unwrap();

@@ -195,7 +195,7 @@ fn the_newest_snapshot_is_known_without_its_file() {
     assert_eq!(newest.snapshot.unwrap().sequence, Sequence(40));
     let skipped = &newest.skipped[0];
     assert_eq!((skipped.damage, skipped.state_hash), (SnapshotDamage::Missing, Some(180)));
-    // After the next start the acknowledged file still names the missing snapshot, until it is written again.
+    // The acknowledged file names the missing snapshot after a restart too, until the snapshot is rewritten.
     let opened = open_with(&disk, Policy::Group).unwrap();
     assert_eq!(snapshots.newest(Sequence(60)).unwrap().skipped.len(), 1);
     snapshots.write(Sequence(60), 180, &state(60)).unwrap();

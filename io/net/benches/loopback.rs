@@ -1,6 +1,6 @@
-//! Benchmark of loopback on this host: round trips, delay from kernel stamp to read, idle polls, batches.
+//! Measures sockets over loopback: round trips, delay from kernel receive time to read, polls and batches.
 //!
-//! `cargo bench -p tickpath-net`. Without `--bench`, as in a test run, it runs a short version of each.
+//! `cargo bench -p tickpath-net`. Without `--bench`, as in a test run, all measurements are short.
 #![allow(clippy::unwrap_used)] // a failed step ends the run
 
 use std::hint::black_box;
@@ -171,7 +171,7 @@ fn sample(rounds: usize, mut round: impl FnMut() -> Option<u64>) -> Samples {
     samples
 }
 
-/// Prints the median costs of polls, mostly without data, over batches of 100 calls.
+/// Prints the median cost of each kind of poll; all but the last find no data. A sample averages 100 calls.
 fn idle_polls(calls: usize) {
     let mut receiver = MulticastReceiver::join(free_multicast_group().unwrap(), LOOPBACK).unwrap();
     let mut buffer = [0; 2_048];
@@ -212,7 +212,7 @@ fn median_cost(calls: usize, mut call: impl FnMut() -> bool) -> u64 {
     percentiles(&costs)[0]
 }
 
-/// Prints the median cost of a datagram of 1,400 bytes, sent and received in batches of 46 on one thread.
+/// Prints the median costs of sending and receiving a datagram of 1,400 bytes, 46 at a time on one thread.
 fn batches(rounds: usize) {
     const COUNT: usize = 46;
     let group = free_multicast_group().unwrap();

@@ -21,8 +21,8 @@ pub struct RecvBatch {
     received: Vec<Received>,
 }
 
-// SAFETY: the pointers in the headers and vectors point to memory owned by the batch itself, which moves with
-// it between threads; nothing is shared.
+// SAFETY: the pointers in the headers and I/O vectors point to memory that the batch owns and that moves
+// with it between threads; nothing is shared.
 unsafe impl Send for RecvBatch {}
 
 impl RecvBatch {
@@ -79,7 +79,7 @@ impl RecvBatch {
         let used = self.received.len();
         self.headers[..used].iter_mut().for_each(offer_whole_buffers);
         self.received.clear();
-        // SAFETY: each header points to a separate name, buffer and control buffer within vectors that `self`
+        // SAFETY: each header points to separate address, data and control buffers within vectors that `self`
         // owns and never resizes, with their lengths; `self` is borrowed mutably during the call.
         let count = unsafe {
             libc::recvmmsg(
@@ -128,7 +128,7 @@ impl RecvBatch {
     }
 }
 
-/// Resets a header's lengths to the whole name and the whole control buffer.
+/// Resets a header's lengths to those of the whole address buffer and the whole control buffer.
 fn offer_whole_buffers(header: &mut libc::mmsghdr) {
     header.msg_hdr.msg_namelen = size_of::<libc::sockaddr_in>() as libc::socklen_t;
     header.msg_hdr.msg_controllen = CONTROL_LEN as _;

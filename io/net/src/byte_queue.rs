@@ -3,9 +3,9 @@
 /// Bytes in arrival order in one fixed allocation, readable as one slice.
 ///
 /// An emptied queue restarts at the front without a copy. Otherwise [`free_space`](ByteQueue::free_space)
-/// moves the queued bytes to the front when less than half the capacity is free after them: a partial
-/// message is copied once per half capacity. [`push`](ByteQueue::push) moves the queued bytes when the new
-/// ones do not fit after them.
+/// moves the queued bytes to the front when less than half the capacity is free after them, so a short
+/// remainder is moved once per half capacity of input. [`push`](ByteQueue::push) moves the queued bytes when
+/// the new ones do not fit after them.
 #[derive(Debug)]
 pub struct ByteQueue {
     storage: Box<[u8]>,

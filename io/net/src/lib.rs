@@ -25,7 +25,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! On loopback, busy-polled with both ends on separate cores, expect 2 to 3 us one way by multicast and 3 to
+//! On loopback, if both ends busy-poll on separate cores, expect 2 to 3 us one way by multicast and 3 to
 //! 5 us by TCP; `cargo bench -p tickpath-net` measures this host.
 
 #![allow(unsafe_code)] // recvmsg and recvmmsg on fixed arrays; a mapped packet ring

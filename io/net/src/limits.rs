@@ -4,7 +4,7 @@ use std::io;
 
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 
-/// Raises the limit of open files, including sockets, to `requested` or as far as permitted. Returns the new
+/// Raises the limit of open files, including sockets, to `requested`, or as far as permitted. Returns the new
 /// limit, which is never lower than before.
 pub fn raise_open_files(requested: u64) -> io::Result<u64> {
     let (soft, hard) = getrlimit(Resource::RLIMIT_NOFILE)?;

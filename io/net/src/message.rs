@@ -1,4 +1,4 @@
-//! Receives by `recvmsg` and parses its control messages, in fixed arrays.
+//! Receives data and control messages with `recvmsg` into fixed arrays, and parses the control messages.
 
 use std::io;
 use std::mem::{self, MaybeUninit};
@@ -164,7 +164,7 @@ pub(crate) fn would_block_if_full(error: io::Error) -> io::Result<SendStatus> {
     }
 }
 
-/// Maps the last error of a receive: no data, or an interruption, is `None`.
+/// Returns `None` if the last receive failed because of no data or an interruption, else the system's error.
 pub(crate) fn none_if_would_block<T>() -> io::Result<Option<T>> {
     let error = io::Error::last_os_error();
     match error.raw_os_error() {

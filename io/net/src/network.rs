@@ -19,8 +19,8 @@ use crate::sockets;
 const BACKLOG: i32 = 1024;
 
 /// A factory of sockets. An agent is generic over it, with the default [`Kernel`], so that the kernel's
-/// sockets need no dynamic dispatch. A simulation implements the sockets with a simulated network; the
-/// buffers above the sockets are the same.
+/// sockets need no dynamic dispatch. A simulation implements the sockets with a simulated network, and uses
+/// the same connections and buffers above them.
 pub trait Network: Clone + fmt::Debug + Send + 'static {
     /// A listener, or one end of a connection.
     type Socket: StreamSocket;
@@ -97,7 +97,7 @@ pub trait StreamSocket: fmt::Debug + Send + Sized {
     }
 }
 
-/// Reports the ready sockets, repeatedly until they are read.
+/// Reports the ready sockets. Every poll reports a socket again until it is read.
 pub trait SocketPoller<S>: Send {
     /// Adds a socket, whose readiness for `interest` is reported with `key`. Dropping the socket removes it.
     fn add(&self, socket: &S, key: u64, interest: Interest) -> io::Result<()>;
@@ -176,7 +176,7 @@ impl Network for Kernel {
         socket.set_reuse_address(true).map_err(NetError::socket("address reuse"))?;
         socket.set_nonblocking(true).map_err(NetError::socket("non-blocking"))?;
         sockets::bind(&socket, address)?;
-        // Connections inherit the option, so that data from before `accept` is stamped too.
+        // Connections inherit the option, so that data that arrives before `accept` is stamped too.
         sockets::stamp_receives(&socket)?;
         socket.listen(BACKLOG).map_err(|source| sockets::bind_error(address, source))?;
         let local_address = sockets::local_address(&socket)?;

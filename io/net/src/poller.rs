@@ -1,4 +1,4 @@
-//! Readiness of many sockets, by one system call.
+//! Reports the readiness of many sockets with one system call.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -17,7 +17,7 @@ pub enum Interest {
 /// A ready socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ready {
-    /// The key given with the socket.
+    /// The key passed to [`Poller::add`].
     pub key: u64,
     /// Data, or the end of the stream, can be read.
     pub is_readable: bool,
@@ -27,7 +27,7 @@ pub struct Ready {
     pub is_closed: bool,
 }
 
-/// Reports the ready sockets, repeatedly until they are read (epoll, level-triggered).
+/// Reports the ready sockets. Every poll reports a socket again until it is read (epoll, level-triggered).
 ///
 /// Never waits. Reading sockets in turn costs a system call each, about 200 ns without data. A poll costs one
 /// call for all sockets: about 120 ns for 1 to 64 idle ones, and 130 ns more for each ready one (2-core

@@ -14,11 +14,11 @@ use crate::tcp::{BufferSizes, TcpConnection};
 pub struct ReconnectConfig {
     /// Sizes of the connection's buffers.
     pub buffers: BufferSizes,
-    /// Longest time from the start of an attempt until the connection is established.
+    /// Maximum time from the start of an attempt until the connection is established.
     pub connect_timeout: Nanos,
     /// Wait after the first failure or [`retry`](ReconnectingClient::retry); doubles with each further one.
     pub wait_min: Nanos,
-    /// Longest wait before another attempt.
+    /// Maximum wait before another attempt.
     pub wait_max: Nanos,
     /// Minimum wait after a failure, but not after a [`retry`](ReconnectingClient::retry).
     pub failure_wait_min: Nanos,
@@ -190,14 +190,14 @@ impl<N: Network> ReconnectingClient<N> {
         self.wait_until(now + wait);
     }
 
-    /// Closes the connection after it has served its purpose. The next attempt is due immediately, and later
-    /// waits begin with the shortest.
+    /// Closes a connection that is no longer needed. The next attempt is due immediately, and later waits
+    /// start from `wait_min` again.
     pub fn finish(&mut self, now: Nanos) {
         self.reset_wait();
         self.wait_until(now);
     }
 
-    /// Resets the next wait to the shortest. Call this when the server answers.
+    /// Resets the next wait to `wait_min`. Call this when the server answers.
     pub const fn reset_wait(&mut self) {
         self.next_wait = self.config.wait_min;
     }
@@ -216,7 +216,7 @@ impl<N: Network> ReconnectingClient<N> {
         self.attempts
     }
 
-    /// Number of failed attempts and connections.
+    /// Number of failed attempts, and of connections closed by [`fail`](ReconnectingClient::fail).
     #[must_use]
     pub const fn failures(&self) -> u64 {
         self.failures

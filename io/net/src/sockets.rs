@@ -22,7 +22,7 @@ pub(crate) fn tcp() -> Result<Socket, NetError> {
     Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP)).map_err(NetError::socket("TCP socket"))
 }
 
-/// Applies the settings of every connection's socket.
+/// Makes a connection's socket non-blocking, disables Nagle's algorithm and enables keepalive.
 pub(crate) fn set_up_stream(socket: &Socket) -> io::Result<()> {
     socket.set_nonblocking(true)?;
     socket.set_tcp_nodelay(true)?;

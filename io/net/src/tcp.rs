@@ -284,7 +284,7 @@ impl<N: Network> TcpConnection<N> {
     /// stream. Pending bytes are lost. Receiving continues.
     pub fn end_sending(&mut self) {
         self.buffers.pending.clear();
-        // Fails if the connection is already closed, which has the same effect.
+        // Ignore an error: the connection is then already closed.
         let _ = self.socket.shutdown(Shutdown::Write);
     }
 
@@ -292,7 +292,7 @@ impl<N: Network> TcpConnection<N> {
     pub fn close(&mut self) {
         self.is_closed = true;
         self.buffers.pending.clear();
-        // Fails if the connection is already closed, which has the same effect.
+        // Ignore an error: the connection is then already closed.
         let _ = self.socket.shutdown(Shutdown::Both);
     }
 

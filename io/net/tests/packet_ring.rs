@@ -12,7 +12,8 @@ use tickpath_test_support::{realtime_ns, until};
 const LOOPBACK: Ipv4Addr = Ipv4Addr::LOCALHOST;
 const SMALL: PacketRingConfig = PacketRingConfig { packet_len_max: 1_500, packets_max: 32 };
 
-/// Returns the senders of two groups and a ring on both. Without rings, prints the reason and returns `None`.
+/// Returns the senders of two groups and a ring on both. If rings are unavailable, prints the reason
+/// and returns `None`.
 fn lines() -> Option<([MulticastSender; 2], PacketRing)> {
     let groups = [free_multicast_group().unwrap(), free_multicast_group().unwrap()];
     match PacketRing::join(&groups, LOOPBACK, SMALL) {

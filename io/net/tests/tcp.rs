@@ -268,7 +268,7 @@ fn an_unanswered_connection_is_pending_and_a_refused_one_an_error() {
     assert!(client.is_closed());
 }
 
-/// A listener with a full backlog: the kernel does not answer further connections.
+/// A listener with a full backlog: the kernel does not answer further connection attempts.
 struct FullBacklog {
     _listener: Socket,
     fillers: Vec<Socket>,
@@ -314,7 +314,7 @@ fn a_poller_names_the_ready_sockets() {
     assert_eq!(clients[1].send(b"x").unwrap(), SendOutcome::Sent);
     let ready = until(|| poller.poll().unwrap().next());
     assert_eq!((ready.key, ready.is_readable, ready.is_writable, ready.is_closed), (2, true, false, false));
-    // Level-triggered: reported again until it is read.
+    // The poller is level-triggered: it reports the connection until its data is read.
     assert_eq!(poller.poll().unwrap().len(), 1);
     fill_to(&mut servers[1], 1);
     assert_eq!(poller.poll().unwrap().len(), 0);

@@ -83,7 +83,7 @@ fn a_batch_takes_what_fits_in_order_and_leaves_the_rest() {
     let (mut sender, mut receiver) = pair();
     let mut batch = RecvBatch::new(CAPACITY, 64);
     assert_eq!(receiver.recv_batch(&mut batch).unwrap(), 0);
-    // Send a full batch, one datagram more than a batch, then fewer, so that every message header is reused.
+    // Send a full batch, one datagram more, then fewer: each receive reuses the batch's message headers.
     for count in [CAPACITY, CAPACITY + 1, 1, 3] {
         for index in 0..count {
             assert_eq!(sender.send(&vec![index as u8; index + 1]).unwrap(), SendStatus::Sent);

@@ -6,7 +6,8 @@
 //! neither end can truncate it, and is passed over the socket. The socket stays open: when it closes, the
 //! other process has ended, for whatever reason.
 //!
-//! Neither end trusts the memory: [`shared_spsc`] copies each item, and detects the peer's invalid positions.
+//! Neither end trusts the memory: [`shared_spsc`] copies each item, and detects invalid positions
+//! that the peer writes.
 //!
 //! ```
 //! use std::time::Duration;
@@ -59,8 +60,8 @@ use crate::mapping;
 const MAGIC: u64 = u64::from_le_bytes(*b"TICKCHAN");
 /// Version of the greeting and of the ring layout.
 const VERSION: u32 = 1;
-/// Maximum number of descriptors that the kernel passes with one message (`SCM_MAX_FD`). If a
-/// message overflows a smaller buffer, `cmsgs` returns an error and the received descriptors stay open.
+/// Maximum number of descriptors that the kernel passes with one message (`SCM_MAX_FD`). With a smaller
+/// buffer, a message could overflow it: `cmsgs` would fail, and the received descriptors would stay open.
 const DESCRIPTORS_MAX: usize = 253;
 /// Maximum number of items in each ring of a channel.
 pub const CHANNEL_CAPACITY_MAX: u64 = 1 << 20;
@@ -87,10 +88,10 @@ pub enum ChannelError {
     /// The other end could truncate the received memory.
     #[error("the received memory is not sealed: it was refused")]
     Unsealed,
-    /// The requested size exceeds the maximum: lower the capacity.
+    /// The capacity or the length of an item exceeds its maximum: lower it.
     #[error("a channel holds 1 to {CHANNEL_CAPACITY_MAX} items of up to {ITEM_LEN_MAX} bytes each way")]
     Bounds,
-    /// The system refused an operation.
+    /// A system call failed.
     #[error("cannot {what}: {error}")]
     System {
         /// The operation, as a verb and its object.
@@ -158,8 +159,8 @@ fn lines_of<T: Payload>(capacity: u64) -> usize {
 pub struct ChannelListener(UnixListener);
 
 impl ChannelListener {
-    /// Listens on a socket at `path`, and replaces one left by a killed process. Only this user may connect,
-    /// and users whose privileges override file permissions.
+    /// Listens on a socket at `path`, and replaces one left by a killed process. Only this process's user
+    /// and users whose privileges override file permissions may connect.
     ///
     /// # Errors
     /// [`ChannelError::Listen`].

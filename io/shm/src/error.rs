@@ -61,7 +61,7 @@ pub enum ShmError {
     /// Other processes replaced or removed the file during every attempt. Retry.
     #[error("other processes keep replacing {}: try again", .0.display())]
     ConcurrentChange(PathBuf),
-    /// The system refused an operation.
+    /// A system call failed.
     #[error("cannot {what} {}: {error}", path.display())]
     System {
         /// The operation, as a verb.
@@ -87,7 +87,7 @@ fn by(pid: Option<u32>) -> String {
     pid.map(|pid| format!(", process {pid}")).unwrap_or_default()
 }
 
-/// Error when writing a name into a segment's table.
+/// Error when naming a row of a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum NameError {

@@ -17,8 +17,8 @@ use crate::opened::OpenedSegment;
 use crate::writer::CreatedSegment;
 use crate::{Folder, SegmentName, SegmentReader, ShmError};
 
-/// Number of cache lines before the slots of a stream. The first holds the position after the last event, the
-/// second a word that is 1 once the sender has ended.
+/// Number of cache lines before the slots of a stream. The first holds the number of events sent. The second
+/// holds a word that is 1 once the sender was dropped.
 const STREAM_HEAD_LINES: usize = 2;
 
 /// Writes a segment of events of one type: a stream that overwrites its oldest event, and a heartbeat.
@@ -79,7 +79,8 @@ impl<T: Payload> EventsWriter<T> {
         self.stream.sent()
     }
 
-    /// Publishes that this writer is alive at `now`, a time since the Unix epoch. Ten calls a second suffice.
+    /// Publishes that this writer is alive at `now`, a time since the Unix epoch. Call it ten times a
+    /// second.
     pub fn heartbeat(&mut self, now: Nanos) {
         LiveWord::Heartbeat.store(&self.lines, now.0);
     }
@@ -93,7 +94,7 @@ impl<T> EventsWriter<T> {
     }
 
     /// Removes the segment's file, so that nothing remains when the writer ends. Its name is free at once.
-    /// Processes that have mapped the file keep the memory, and see it closed when the writer ends.
+    /// Processes that have mapped the file keep the memory; when the writer ends, they see a closed segment.
     ///
     /// # Errors
     /// The system's error.
@@ -156,7 +157,7 @@ impl EventsReader {
         self.stream.load(0, 0).expect("a stream has a head")
     }
 
-    /// Returns the sequence number in the slot of position `p`: `2p + 2` once the event at `p` is written.
+    /// Returns the sequence number in the slot of `position`: `2 * position + 2` once its event is written.
     pub(crate) fn slot_sequence(&self, position: u64) -> u64 {
         let header = self.opened.header();
         // The mask `stream_capacity - 1` keeps the slot within the stream's lines.

@@ -14,7 +14,7 @@ use crate::ShmError;
 const SUFFIX: &str = ".seg";
 /// Suffix of a file that is being created.
 const NEW_SUFFIX: &str = ".new";
-/// Maximum length of a name.
+/// Maximum length of a segment's name, in characters.
 const NAME_LEN_MAX: usize = 64;
 /// Write permissions of group and others, which a segment must not have.
 const OTHERS_WRITE: u32 = 0o022;
@@ -125,7 +125,7 @@ impl Folder {
 
     fn file_names(&self) -> Result<Vec<String>, ShmError> {
         let entries = fs::read_dir(&self.path).map_err(system("list", &self.path))?;
-        // A name that is not UTF-8 is not a segment's.
+        // A file whose name is not UTF-8 is not a segment.
         Ok(entries.take(FILES_MAX).filter_map(|entry| entry.ok()?.file_name().into_string().ok()).collect())
     }
 

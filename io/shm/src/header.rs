@@ -29,7 +29,7 @@ pub const ROWS_MAX: u64 = 1 << 16;
 pub const STREAM_CAPACITY_MAX: u64 = 1 << 22;
 /// Maximum length of an event, in bytes. The length is a multiple of 8.
 pub const EVENT_LEN_MAX: u64 = 4_096;
-/// Price scale of a segment of events, whose numbers count units of 10^-8.
+/// Price scale of a segment of events: its prices are in units of 10^-8.
 const EVENT_PRICE_SCALE: u64 = 100_000_000;
 
 /// The reason why a file is not a segment that this version can read.
@@ -54,12 +54,12 @@ pub enum Damage {
     /// The file was truncated or extended.
     #[error("it has {found} bytes, and its header states {stated}")]
     Length {
-        /// Length in the header.
+        /// Length that the header states, in bytes.
         stated: u64,
-        /// Length in the file system.
+        /// Length of the file, in bytes.
         found: u64,
     },
-    /// The sections are not at their required offsets.
+    /// The size or offset of a section, the price scale or the time base is invalid.
     #[error("its sections do not lie where they must")]
     Layout,
 }
@@ -340,7 +340,7 @@ mod tests {
         Header::new(&config).completed(2, Nanos(1_700_000_000_000_000_000), WRITER)
     }
 
-    /// Applies a change to a header, updates its checksum, and checks it.
+    /// Changes a header, updates its checksum, and returns the result of [`Header::check`].
     fn changed(mut header: Header, change: fn(&mut Header)) -> Result<Header, Damage> {
         change(&mut header);
         header.checksum = header.sum();

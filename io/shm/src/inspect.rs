@@ -1,4 +1,4 @@
-//! Inspection of segments: verification, and removal of segments without a writer.
+//! Verifies segments, and removes those whose writer has ended.
 
 use std::fs::{self, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -13,7 +13,7 @@ use crate::{EventsReader, Folder, SegmentName, SegmentReader, ShmError, WriterSt
 
 /// Maximum number of problems described; further ones are only counted.
 const PROBLEMS_MAX: usize = 16;
-/// Maximum number of attempts to read a row during a write, before the write counts as unfinished.
+/// Maximum number of attempts to read a row that is being written; then its write counts as unfinished.
 const READ_TRIES: usize = 1_000;
 
 /// Result of [`verify`].
@@ -23,9 +23,9 @@ pub struct Verified {
     pub symbols: u64,
     /// Number of rows with a quote.
     pub quotes: u64,
-    /// Number of stream updates read.
+    /// Number of updates or events read from the stream.
     pub updates: u64,
-    /// Number of updates that the writer overwrote before they were read, which is not a problem.
+    /// Number of updates or events overwritten before they were read, which is not a problem.
     pub overtaken: u64,
     /// Descriptions of the problems, up to 16.
     pub problems: Vec<String>,
@@ -42,7 +42,7 @@ impl Verified {
     }
 }
 
-/// Reads everything in a segment and reports the problems. Also works while its writer runs.
+/// Reads everything in a segment of market data and reports the problems. Also works while its writer runs.
 #[must_use]
 pub fn verify(segment: &SegmentReader) -> Verified {
     let mut verified = Verified::default();
@@ -85,8 +85,9 @@ fn verify_row(segment: &SegmentReader, index: usize, verified: &mut Verified) {
 #[must_use]
 pub fn verify_events(segment: &EventsReader) -> Verified {
     let mut verified = Verified::default();
-    let sent = segment.sent();
+    // Read the state before the position: a writer may overwrite slots in between and then end.
     let is_alive = segment.writer_state() == WriterState::Alive;
+    let sent = segment.sent();
     let capacity = segment.header().layout.stream_capacity;
     let first = sent.saturating_sub(capacity);
     for position in first..sent {
@@ -114,10 +115,11 @@ fn retry_read<T>(mut read: impl FnMut() -> Result<T, ReadError>) -> Option<T> {
 
 fn verify_stream(segment: &SegmentReader, verified: &mut Verified) {
     let Some(mut stream) = segment.stream() else { return };
+    // As in `verify_events`.
+    let is_alive = segment.writer_state() == WriterState::Alive;
     let end = stream.position();
     stream.rewind();
-    let is_alive = segment.writer_state() == WriterState::Alive;
-    // Each iteration takes a message or skips some, so there are no more iterations than messages.
+    // Each iteration receives an update or skips overwritten ones, so this many iterations suffice.
     for _ in 0..=stream.capacity() {
         if stream.position() >= end {
             return;
@@ -148,7 +150,7 @@ fn verify_stream(segment: &SegmentReader, verified: &mut Verified) {
 pub enum Reclaimed {
     /// The file was removed; processes that have mapped it keep the memory.
     Removed,
-    /// The file was kept: its writer is alive.
+    /// No file was removed: the writer is alive, or the file was replaced or removed meanwhile.
     Kept,
 }
 
@@ -158,7 +160,7 @@ pub enum Reclaimed {
 /// [`ShmError::Missing`], [`ShmError::NotPrivate`], and the system's errors.
 pub fn reclaim(folder: &Folder, name: &SegmentName) -> Result<Reclaimed, ShmError> {
     let path = folder.file(name);
-    // The segment must exist, so that a mistyped name is reported.
+    // Report a missing segment, such as for a mistyped name; `lock` does not report it.
     folder.open_segment(name)?;
     match ExistingSegment::lock(folder, name) {
         Err(ShmError::InUse { .. }) => Ok(Reclaimed::Kept),
@@ -181,7 +183,7 @@ pub fn reclaim_unfinished(folder: &Folder) -> Result<usize, ShmError> {
     Ok(folder.unfinished()?.iter().filter(|path| is_removed(path)).count())
 }
 
-/// Removes a file, unless its lock shows that its writer is alive.
+/// Removes a file unless a live writer holds its lock; returns whether it was removed.
 fn is_removed(path: &Path) -> bool {
     // Refuse symbolic links, which no writer creates, and do not block on opening a FIFO.
     let flags = OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;

@@ -34,16 +34,16 @@
 //!
 //! # Limits
 //!
-//! [`ROWS_MAX`] instruments, [`STREAM_CAPACITY_MAX`] updates in the stream, which overwrites the oldest and
-//! reports the loss to a slow reader; [`SYMBOL_LEN_MAX`] characters in a name. A segment allocates all memory
-//! when it is created.
+//! A segment has up to [`ROWS_MAX`] instruments with names of up to [`SYMBOL_LEN_MAX`] characters. Its stream
+//! keeps up to [`STREAM_CAPACITY_MAX`] updates; it overwrites the oldest, and a slow reader learns the number
+//! of lost updates. A segment allocates all memory when it is created.
 //!
 //! # Truncation of a mapped file
 //!
 //! A process of the same user may truncate the file while it is mapped: the next access to the missing part
-//! raises SIGBUS. Only that user can do so (owner and mode are checked), and the programs here never do.
-//! [`is_whole`](OpenedSegment::is_whole) detects it, if called before that access. Seals, which would prevent
-//! it, exist only for files without names: those of a [`channel`] have them.
+//! raises SIGBUS. Only that user can do so (owner and mode are checked), and Tickpath's programs never do.
+//! [`is_whole`](OpenedSegment::is_whole) detects it, if called before that access. Seals would prevent
+//! it, but exist only for files without names, such as a [`channel`]'s memory.
 #![allow(unsafe_code)]
 
 pub mod channel;

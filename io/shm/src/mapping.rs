@@ -22,7 +22,7 @@ unsafe impl Sync for Mapping {}
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: it was mapped with this length, and all users of its lines own a share of `self`.
+        // SAFETY: the memory was mapped with this length, and every user of its lines shares ownership of it.
         let _ = unsafe { munmap(self.start, self.len) };
     }
 }

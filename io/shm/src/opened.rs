@@ -77,7 +77,8 @@ impl OpenedSegment {
         }
     }
 
-    /// Returns whether the name now belongs to another segment or to none: reopen it. Takes a system call.
+    /// Returns whether the name now belongs to another segment or to none; if so, open the
+    /// name again. Takes a system call.
     #[must_use]
     pub fn is_replaced(&self) -> bool {
         !self.file.metadata().is_ok_and(|file| is_at(&file, &self.path))

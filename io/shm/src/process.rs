@@ -9,8 +9,7 @@ const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 /// Index of the process's start time among the fields of `/proc/PID/stat` after the process name.
 const START_FIELD: usize = 19;
 
-/// Unique identification of a process. Process ids are reused, and start times begin again at each boot of
-/// the system.
+/// Identifies a process uniquely. Its id alone does not: ids are reused, and start times repeat across boots.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, FromBytes, IntoBytes, Immutable, KnownLayout)]
 #[repr(C)]
 pub struct WriterId {
@@ -71,7 +70,8 @@ fn start_ticks(pid: u32) -> Option<u64> {
     parse_start(&fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// Parses the start time. The process name is in parentheses and may contain anything, even parentheses.
+/// Parses the start time in `/proc/PID/stat`. The process name there is in parentheses and may contain
+/// anything, even parentheses.
 fn parse_start(stat: &str) -> Option<u64> {
     let (_, after_name) = stat.rsplit_once(')')?;
     let mut fields = after_name.split_ascii_whitespace();

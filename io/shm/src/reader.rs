@@ -13,7 +13,7 @@ use crate::opened::OpenedSegment;
 use crate::writer::Sections;
 use crate::{Folder, SegmentName, ShmError, SymbolName};
 
-/// Reads a segment, which it maps read-only.
+/// Reads a segment of market data, which it maps read-only.
 ///
 /// It validates all contents: whatever the file holds, its methods return a value or an error. Another
 /// process of the same user can still truncate the file; [`is_whole`](OpenedSegment::is_whole) detects that.

@@ -28,7 +28,7 @@ const CLOSED_PAUSE: Duration = Duration::from_millis(1);
 /// Counter that makes the names of unfinished files unique within this process.
 static NEW_FILES: AtomicU32 = AtomicU32::new(0);
 
-/// Writes a segment: names, quotes, updates, and a heartbeat.
+/// Writes a segment of market data: names, quotes, updates, and a heartbeat.
 ///
 /// While this writer lives, no other writer gets the same name. When dropped, it marks the segment as closed
 /// and leaves it in the folder, so that the last values stay readable.
@@ -123,7 +123,7 @@ impl SegmentWriter {
     }
 
     /// Publishes the number of quotes written, and that this writer is alive at `now`, a time since the Unix
-    /// epoch. Ten calls a second suffice.
+    /// epoch. Call it ten times a second.
     pub fn heartbeat(&mut self, now: Nanos) {
         LiveWord::Heartbeat.store(&self.lines, now.0);
         LiveWord::QuotesWritten.store(&self.lines, self.quotes_written);
@@ -257,7 +257,7 @@ impl ExistingSegment {
     }
 }
 
-/// Returns whether a segment's writer has closed it, according to its file.
+/// Reads from a segment's file whether its writer has closed it.
 fn is_closed(file: &File) -> bool {
     let mut word = [0; 8];
     let read = file.read_at(&mut word, (LIVE_LINE * LINE_LEN) as u64);
@@ -297,8 +297,8 @@ impl NewFile {
         }
     }
 
-    /// Locks the file and allocates all its space. Otherwise, a write to the mapping could raise SIGBUS once
-    /// the file system is full.
+    /// Locks the file and allocates all its space. Without the allocation, a write to the mapping could raise
+    /// SIGBUS once the file system is full.
     fn fill(file: &File, header: &Header) -> io::Result<SharedLines> {
         // Waits while a process that removes unfinished files holds this file's lock.
         file.lock()?;

@@ -20,7 +20,7 @@ use tickpath_shm::channel::{
 };
 use tickpath_test_support::{PATIENCE, this_test, until};
 
-/// Environment variable with the socket for the client in a child process.
+/// Environment variable that passes the socket's path to the client in a child process.
 const CHILD_SOCKET: &str = "TICKPATH_CHANNEL_TEST_SOCKET";
 const COUNT: u64 = 20_000;
 

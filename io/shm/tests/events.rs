@@ -96,7 +96,7 @@ fn damage_is_found_and_never_followed() {
     let path = folder.file(&name);
     let file = OpenOptions::new().write(true).open(&path).unwrap();
     let reader = EventsReader::open(&folder, &name).unwrap();
-    // Positions 4 and 5 use the slots of 0 and 1; a slot has three lines.
+    // Events 4 and 5 use the slots of events 0 and 1; a slot has three cache lines.
     let slot = |index: u64| 4_096 + 128 + index * 192;
     file.write_all_at(&11_u64.to_ne_bytes(), slot(0)).unwrap();
     file.write_all_at(&0_u64.to_ne_bytes(), slot(1)).unwrap();
@@ -129,7 +129,7 @@ fn a_writer_removes_its_segment_and_readers_see_its_end() {
     writer.remove().unwrap();
     drop(writer);
     assert_eq!((reader.sent(), reader.writer_state()), (1, WriterState::Closed));
-    // The name is free, and the segment that another writer created under it stays.
+    // The name is free: another writer creates a segment under it.
     let other = EventsWriter::<Item>::create(&folder, &name, 4, Nanos(5)).unwrap();
     assert_eq!(folder.names().unwrap(), [name]);
     drop(other);

@@ -18,7 +18,7 @@ use tickpath_test_support::{Deadline, PATIENCE, this_test, until, wait_until};
 use tickpath_types::{MarketUpdate, Nanos, PriceLevel, TopOfBook, UpdateKind};
 use zerocopy::FromZeros;
 
-/// Environment variable with the folder of the writer in a child process.
+/// Environment variable that passes the segment's folder to the writer in a child process.
 const CHILD_FOLDER: &str = "TICKPATH_SHM_TEST_FOLDER";
 
 struct Site {

@@ -13,7 +13,7 @@ pub struct Audit {
     pub replica: Replica,
     /// Last command covered by the snapshot from which the replay began.
     pub from: Sequence,
-    /// Number of snapshots whose state was compared, including the first.
+    /// Number of snapshots whose state hash was checked, including the first.
     pub snapshots_checked: u64,
     /// Snapshots that are unusable.
     pub skipped: Vec<SkippedSnapshot>,

@@ -9,7 +9,7 @@ use tickpath_venue::{JournalCounters, LogReadError, Replica, StoredCommands, Sto
 use crate::recovery::write_snapshot;
 use crate::stored_log::StoredJournal;
 
-/// Maximum number of commands applied in one run.
+/// Maximum number of commands that one call of `run_once` applies.
 const COMMANDS_PER_RUN: usize = 1 << 14;
 
 /// The log cannot be followed, or a snapshot cannot be written.
@@ -22,7 +22,7 @@ pub enum FollowerError {
     /// A snapshot was not written. Later snapshots are tried when due, unless the log cannot be synced.
     #[error("snapshot {sequence} was not written: {source}")]
     Snapshot {
-        /// Last command of the snapshot.
+        /// Last command that the snapshot covers.
         sequence: Sequence,
         /// Reason of the failure.
         source: OpenError,
@@ -32,7 +32,7 @@ pub enum FollowerError {
         "snapshot {sequence} was written, and older files that it replaces were not all removed: {source}"
     )]
     Retention {
-        /// Last command of the snapshot.
+        /// Last command that the snapshot covers.
         sequence: Sequence,
         /// Reason of the failure.
         source: OpenError,
@@ -51,8 +51,8 @@ impl FollowerError {
     }
 }
 
-/// Follows a venue's journal up to its durable end, and writes a snapshot every `every` commands. Runs
-/// outside the venue's duty cycles and reads only durable commands.
+/// Follows a venue's journal up to its durable end, and writes a snapshot after each `every` commands.
+/// Runs outside the venue's duty cycles and reads only durable commands.
 pub struct Follower<S: Storage> {
     log: StoredJournal<S>,
     every: u64,
@@ -64,7 +64,8 @@ pub struct Follower<S: Storage> {
 }
 
 impl<S: Storage> Follower<S> {
-    /// Creates a follower that writes a snapshot per `every` commands and keeps the newest `keep` snapshots.
+    /// Creates a follower that writes a snapshot after each `every` commands and keeps the newest `keep`
+    /// snapshots.
     #[must_use]
     pub fn new(
         log: StoredJournal<S>,

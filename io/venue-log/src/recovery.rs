@@ -81,7 +81,7 @@ pub enum RecoveryError {
          since the last start, start once with the previous one{REMEDY_WITHOUT_BACKUP}"
     )]
     DefinitionUnknown {
-        /// File name of the newest snapshot.
+        /// File name of the unusable snapshot.
         file: String,
         /// Damage of the snapshot.
         damage: SnapshotDamage,
@@ -101,15 +101,15 @@ pub enum RecoveryError {
     /// The log and the snapshots are from different runs, or this program decides commands differently.
     #[error("after command {sequence} the state hash is {found:016x}, and {expected:016x} was recorded")]
     StateHash {
-        /// Last command of the snapshot.
+        /// Last command that the snapshot covers.
         sequence: Sequence,
         /// State hash recorded in the snapshot.
         expected: u64,
         /// State hash after the replay.
         found: u64,
     },
-    /// A command has a response to a user that the snapshot before it does not name: restore a newer snapshot
-    /// from a backup.
+    /// A command causes a response to a user that the snapshot before it does not list: restore a newer
+    /// snapshot from a backup.
     #[error(
         "command {sequence} caused an answer to a user that the snapshot before it does not name: a newer snapshot is \
          missing, put it back from a copy"
@@ -144,7 +144,8 @@ pub struct Recovery {
     pub skipped: Vec<String>,
     /// Number of commands read from the log after the snapshot.
     pub replayed: u64,
-    /// Segments with a damaged header, removed because the loss was accepted. The snapshot covers them.
+    /// Segments with a damaged header, removed because the loss was accepted. The snapshot covers their
+    /// commands.
     pub covered: Vec<String>,
     /// Torn tail that was cut off the log, if any.
     pub torn: Option<TornTail>,
@@ -273,7 +274,7 @@ pub fn recover<S: Storage>(
     }
     let skipped: Vec<String> =
         newest.skipped.iter().map(|skipped| format!("{}: {}", skipped.file, skipped.damage)).collect();
-    // If a snapshot is unusable, the users and limits that applied to the first commands are unknown.
+    // If all snapshots are unusable, the users and limits that applied to the first commands are unknown.
     let is_unknown = last > Sequence(0) && !skipped.is_empty() && !options.accept_loss;
     let first = found.first_sequence();
     let mut replica = match newest.snapshot {

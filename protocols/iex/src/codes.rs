@@ -123,7 +123,7 @@ impl EventFlags {
 }
 
 maps_to! {
-    /// The project's trading state; `None` for a code that is not listed.
+    /// The code as a `TradingState`; `None` for an unknown code.
     TradingCode, state: TradingState {
         HALTED = Halted,
         ORDER_ACCEPTANCE = QuotationOnly,

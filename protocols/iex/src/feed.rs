@@ -9,7 +9,7 @@ pub enum Feed {
     Tops16,
     /// DEEP 1.0: the displayed quantity of each price level.
     Deep10,
-    /// DEEP+ 1.0: displayed orders one by one.
+    /// DEEP+ 1.0: each displayed order.
     DeepPlus10,
 }
 
@@ -17,7 +17,7 @@ impl Feed {
     /// All feeds.
     pub const ALL: [Feed; 4] = [Feed::Tops15, Feed::Tops16, Feed::Deep10, Feed::DeepPlus10];
 
-    /// Returns the feed of a Message Protocol ID; `None` for one that is not listed.
+    /// Returns the feed of a Message Protocol ID; `None` for an unknown one.
     #[must_use]
     pub const fn of(protocol_id: u16) -> Option<Feed> {
         // The ids are consecutive.

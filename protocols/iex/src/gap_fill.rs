@@ -8,7 +8,7 @@ use zerocopy::{FromBytes, IntoBytes};
 
 /// Maximum number of messages per request over UDP; TCP has no limit.
 pub const UDP_MESSAGES_MAX: u64 = 1_000;
-/// Maximum number of ranges per request that this reader accepts; such a request fits a datagram.
+/// Maximum number of ranges in a request that [`Request::parse_prefix`] accepts; they fit a datagram.
 pub const RANGES_MAX: usize = 64;
 
 layout! {
@@ -22,7 +22,7 @@ layout! {
         2 protocol_id: U16,
         /// Channel ID.
         4 channel: U32,
-        /// Session ID of the multicast.
+        /// Session ID, as in the multicast segments.
         8 session: U32,
         /// Number of ranges that follow; 0 for a test request.
         12 range_count: U32,
@@ -34,7 +34,7 @@ layout! {
     Range, 16 => {
         /// Sequence number of the first message.
         0 first: I64,
-        /// Sequence number of the last message, which over TCP may not have been sent yet.
+        /// Sequence number of the last message; over TCP, that message may not have been sent yet.
         8 last: I64,
     }
 }
@@ -66,7 +66,7 @@ pub struct Request<'a> {
 impl<'a> Request<'a> {
     /// Length of the header, in bytes.
     pub const HEADER_LEN: usize = size_of::<RequestHeader>();
-    /// Longest request that this reader accepts, in bytes.
+    /// Maximum length of a request with [`RANGES_MAX`] ranges, in bytes.
     pub const LEN_MAX: usize = Self::HEADER_LEN + RANGES_MAX * size_of::<Range>();
 
     /// Returns the request at the start of `bytes` and its length, or `None` until the request is complete.
@@ -100,7 +100,8 @@ impl<'a> Request<'a> {
         self.ranges.iter().fold(0, |sum, range| sum.saturating_add(range.message_count()))
     }
 
-    /// Writes a request; `None` when there are more ranges than [`RANGES_MAX`].
+    /// Writes a request into `buffer` and returns its bytes; `None` when there are more ranges than
+    /// [`RANGES_MAX`].
     #[must_use]
     pub fn encode<'b>(
         protocol_id: u16,

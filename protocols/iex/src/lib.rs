@@ -1,5 +1,5 @@
-//! IEX's market data, both directions: IEX-TP segments with the messages of TOPS 1.5 and 1.6, DEEP 1.0 and
-//! DEEP+ 1.0, requests for gap fill, and the SNAP service.
+//! Encodes and decodes IEX's market data: IEX-TP segments with the messages of TOPS 1.5 and 1.6, DEEP 1.0 and
+//! DEEP+ 1.0, gap fill requests, and the frames of the SNAP service.
 //!
 //! No code here opens a socket, reads a clock or allocates: bytes and times are arguments. Invalid input from
 //! a peer is refused and never causes a panic.

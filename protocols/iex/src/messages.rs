@@ -50,8 +50,8 @@ macro_rules! iex_messages {
         } )*
 
         messages! {
-            /// One message, borrowed from the received bytes, for tools that read a few messages of every
-            /// type; a hot path uses [`decode`].
+            /// One message of any type, borrowed from the received bytes. For tools; a hot path uses
+            /// [`decode`].
             enum Message<'a> of u8, type_of, read;
             /// Returns the minimum length of a message of this type, or `None` when no feed lists it.
             fn message_len_min = LEN;
@@ -132,20 +132,20 @@ iex_messages! {
             /// The sides with retail interest.
             1 interest: RetailInterest,
         }
-        /// Operational Halt Status (`O`): a security was halted by IEX itself, or no longer is.
+        /// Operational Halt Status (`O`): IEX itself halted a security, or ended such a halt.
         OperationalHaltStatus = b'O', 18, on_operational_halt_status {
             /// States whether IEX itself halts the security.
             1 halt: OperationalHalt,
         }
-        /// Short Sale Price Test Status (`P`): whether Rule 201 restricts short sales.
+        /// Short Sale Price Test Status (`P`): whether SEC Rule 201 restricts short sales.
         ShortSalePriceTestStatus = b'P', 19, on_short_sale_price_test_status {
             /// 1 while a price test is in force, 0 otherwise.
             1 in_effect: u8,
             /// The reason why the price test is in force or not.
             18 detail: PriceTestDetail,
         }
-        /// Security Event (`E`): the opening or the closing of a security is complete. All earlier price
-        /// level updates of the security precede this message.
+        /// Security Event (`E`): the opening or the closing of a security is complete. IEX sends it after
+        /// the price level updates of all earlier changes to the security's book.
         SecurityEvent = b'E', 18, on_security_event {
             /// The completed process.
             1 event: SecurityEventCode,

@@ -15,7 +15,7 @@ use crate::{Header, SEGMENT_LEN_MAX};
 
 /// Maximum length of a frame, in bytes.
 pub const FRAME_LEN_MAX: usize = 2 + u16::MAX as usize;
-/// Maximum number of requests that a service answers per day; per channel if a feed has several.
+/// Maximum number of requests that a service answers per day and channel.
 pub const REQUESTS_PER_DAY: u32 = 1_000;
 /// Time without a request after which a service closes a connection, in seconds.
 pub const IDLE_TIMEOUT_S: u64 = 10;
@@ -47,9 +47,9 @@ pub struct SnapshotRequest {
     pub token: Alpha<40>,
     /// Channel ID.
     pub channel: u32,
-    /// Session ID of the multicast.
+    /// Session ID, as in the multicast segments.
     pub session: u32,
-    /// The sequence number that the snapshot must at least reach; 0 for the latest snapshot.
+    /// Minimum sequence number that the snapshot must reach; 0 for the latest snapshot.
     pub minimum: Sequence,
 }
 
@@ -78,7 +78,7 @@ pub enum Frame<'a> {
         /// Sequence number of the last message in the snapshot.
         sequence: Sequence,
     },
-    /// A frame of an unlisted type: skip it.
+    /// A frame of an unknown type: skip it.
     Unknown {
         /// The type byte.
         frame_type: u8,

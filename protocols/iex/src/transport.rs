@@ -1,4 +1,4 @@
-//! IEX-TP 1: a segment is a datagram on multicast, or a part of a TCP stream.
+//! Segments of IEX-TP 1: each is a multicast datagram or a part of a TCP stream.
 //!
 //! Source: IEX Transport Specification 1.26.
 
@@ -86,7 +86,7 @@ impl<'a> Segment<'a> {
         self.payload
     }
 
-    /// Returns the feed of the segment; `None` for an unlisted Message Protocol ID.
+    /// Returns the feed of the segment; `None` for an unknown Message Protocol ID.
     #[inline]
     #[must_use]
     pub const fn feed(&self) -> Option<Feed> {

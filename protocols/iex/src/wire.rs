@@ -1,6 +1,6 @@
 //! Field types of IEX's messages: little-endian, unaligned, exactly as wide as on the wire.
 //!
-//! Every field has `get()`, which returns the project's type; most have conversions from that type.
+//! Every `field!` type has `get()`, which returns a type of `tickpath_types`; some also convert from it.
 
 use tickpath_types::{MatchId, Nanos, OrderId, Price, Qty};
 use tickpath_wire::field;

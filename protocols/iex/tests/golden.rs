@@ -208,7 +208,7 @@ fn requests_for_gap_fill_are_checked_range_by_range() {
     assert!(spoil(0, 2).contains("version"));
     assert!(spoil(1, 2).contains("other than messages"));
     assert!(spoil(12, 65).contains("ranges"));
-    // A test request without ranges.
+    // A test request has no ranges.
     let test = Request::encode(0x8004, 1, 9, &[], &mut buffer).unwrap();
     assert_eq!(Request::parse_prefix(test).unwrap().unwrap().0.message_count(), 0);
     assert_eq!(Request::encode(0x8004, 1, 9, &[Range::new(1, 1); 65], &mut [0; Request::LEN_MAX]), None);

@@ -1,6 +1,7 @@
-//! A drop copy of this project's venue: a user's name, a message to that user, and its sequence number.
+//! A drop copy: a user's name, the sequence number of a message to that user, and a copy of the message.
 //!
-//! `docs/drop-copy.md` specifies the protocol: SoupBinTCP, with one drop copy in each sequenced packet.
+//! `docs/drop-copy.md` specifies the protocol of this project's venue: SoupBinTCP, with one drop copy in each
+//! sequenced packet.
 
 use tickpath_wire::Malformed;
 
@@ -19,7 +20,7 @@ pub const COPY_LEN_MAX: usize = HEADER_LEN + ouch50::MESSAGE_LEN_MAX;
 pub struct DropCopy<'a> {
     /// Name of the user who received the message, without trailing spaces.
     pub user: &'a str,
-    /// Sequence number of the message in that user's session, from 1.
+    /// Sequence number of the message in that user's session; the first is 1.
     pub number: u64,
     /// The OUCH message, byte for byte as the user received it.
     pub message: &'a [u8],
@@ -29,7 +30,7 @@ impl<'a> DropCopy<'a> {
     /// Parses the payload of a sequenced packet.
     ///
     /// # Errors
-    /// [`Malformed`] when the payload is shorter than the header, or the name is invalid.
+    /// [`Malformed`] when the payload is shorter than the header, or the name is blank or unprintable.
     pub fn parse(bytes: &'a [u8]) -> Result<DropCopy<'a>, Malformed> {
         let error = Malformed("a drop copy that does not begin with a user's name and a number");
         let (name, rest) = bytes.split_first_chunk::<NAME_LEN>().ok_or(error)?;
@@ -39,7 +40,7 @@ impl<'a> DropCopy<'a> {
         Ok(DropCopy { user: user.ok_or(error)?, number: u64::from_be_bytes(*number), message })
     }
 
-    /// Writes the drop copy at the start of `out`; returns its length. Truncates the user's name to 6 bytes.
+    /// Writes the drop copy at the start of `out`; returns its length. Truncates a user name over 6 bytes.
     ///
     /// # Errors
     /// [`BufferTooShort`]: nothing was written.

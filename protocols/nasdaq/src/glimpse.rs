@@ -1,4 +1,4 @@
-//! End of Snapshot of GLIMPSE 5.0: ends a snapshot and has the sequence number of the next live message.
+//! The GLIMPSE 5.0 message End of Snapshot, which has the sequence number of the next live message.
 //!
 //! A snapshot is a sequence of [`itch50`](crate::itch50) messages - directory, trading actions, then an add
 //! order for every resting order - followed by this message.

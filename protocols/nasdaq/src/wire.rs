@@ -25,7 +25,7 @@ pub struct OutOfRange {
     pub max: u64,
 }
 
-/// Declares numeric fields that are narrower than the type which `get()` returns, with `TryFrom` from it.
+/// Declares numeric fields narrower than the type that `get()` returns; `TryFrom` converts that type.
 macro_rules! narrow_fields {
     ($( $(#[$doc:meta])* $name:ident($wire:ty: $inner:ty) = $value:ident($wide:ty) )+) => { $(
         field! {
@@ -64,8 +64,8 @@ field! {
     LongShares(U64: u64) = |bits| Qty { Qty(bits) }, from |qty| { qty.0 }
     /// Nanoseconds since midnight of the exchange's day, 8 bytes.
     LongTimestamp(U64: u64) = |bits| Nanos { Nanos(bits) }, from |ts| { ts.0 }
-    /// OUCH's price: 8 bytes with 4 implied decimals. `get()` returns [`Price::MARKET`] for the market marker
-    /// and for values from `i64::MAX` on.
+    /// OUCH's price: 8 bytes with 4 implied decimals. `get()` returns [`Price::MARKET`] for
+    /// [`LongPrice::MARKET`] and for values of at least `i64::MAX`.
     LongPrice(U64: u64) = |bits| Price {
         match bits {
             0x7fff_ffff => Price::MARKET,
@@ -73,7 +73,8 @@ field! {
             units => Price(units as i64),
         }
     }
-    /// A level of an index in 8 bytes with 8 implied decimals, in units of 10^-8: ITCH's Price(8).
+    /// A level of a stock index, ITCH's Price(8): 8 bytes with 8 implied decimals. `get()` returns the
+    /// number of 10^-8 units.
     IndexLevel(U64: u64) = |bits| u64 { bits }
 }
 narrow_fields! {

@@ -75,7 +75,7 @@ fn a_worked_example_is_read_and_shown() {
     );
 }
 
-/// Decodes a captured message of a known type; every truncation of it must be an error.
+/// Decodes a captured message of type `$kind` and runs `$checks`; every truncation must be an error.
 macro_rules! captured {
     ($kind:ident, $bytes:literal, |$message:ident| $checks:block) => {
         let bytes = hex($bytes);

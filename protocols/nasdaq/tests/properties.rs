@@ -1,4 +1,4 @@
-//! Properties for any bytes: round trips hold, every truncation is an error, and nothing panics.
+//! Round trips of generated messages; truncations are errors, and arbitrary bytes never cause a panic.
 #![allow(clippy::unwrap_used, reason = "functions that tests share do not count as tests")]
 
 use proptest::collection::vec;
@@ -117,7 +117,7 @@ fn market_event_kind() -> impl Strategy<Value = MarketEventKind> {
     ]
 }
 
-/// Generates messages with a listed type and the length of that type; all other bytes are random.
+/// Generates ITCH messages of all known types, with the length of the type and otherwise random bytes.
 fn itch_message() -> impl Strategy<Value = Vec<u8>> {
     (proptest::sample::select(MESSAGE_TYPES), vec(any::<u8>(), itch50::MESSAGE_LEN_MAX)).prop_map(
         |(message_type, mut bytes)| {
@@ -252,7 +252,7 @@ proptest! {
         let len = ouch50::encode_request(&request, |_| Some(instrument().symbol), &mut out).unwrap();
         let read = |bytes: &[u8]| ouch50::decode_request(bytes, |_| Some(InstrumentId(1)));
         prop_assert_eq!(read(&out[..len]), Ok(request));
-        // A message that the 2025 edition added may omit its empty list of options.
+        // Message types that OUCH's 2025 edition added may omit an empty list of options.
         let fixed_len = match out[0] {
             b'C' => 17,
             b'D' | b'E' => 9,
@@ -283,7 +283,7 @@ proptest! {
         };
         prop_assert_eq!(read(&out[..len]), Some((event.ts, kind, true)));
         for cut in 0..len {
-            // A message that the 2025 edition added may omit its empty list of options.
+            // Message types that OUCH's 2025 edition added may omit an empty list of options.
             let may_be_missing = b"XGK".contains(&out[0]) && cut + 2 == len && out[cut..len] == [0, 0];
             let is_whole = read(&out[..cut]) == Some((event.ts, kind, true));
             prop_assert_eq!(is_whole, may_be_missing, "cut to {} of {}", cut, len);

@@ -1,4 +1,4 @@
-//! Builds packets.
+//! Builds XDP packets from encoded messages.
 
 use zerocopy::byteorder::little_endian::{U16, U32};
 use zerocopy::{Immutable, IntoBytes};
@@ -26,7 +26,7 @@ pub enum PushError {
     },
 }
 
-/// Builds one packet of at most [`PACKET_LEN_MAX`] bytes in a buffer.
+/// Builds packets of at most [`PACKET_LEN_MAX`] bytes, one after the other in the same buffer.
 #[derive(Clone, Debug)]
 pub struct PacketBuilder<B> {
     buffer: B,
@@ -103,7 +103,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
         self.message_count == 0
     }
 
-    /// Returns the packet's number of messages.
+    /// Returns the number of messages in the packet.
     #[inline]
     #[must_use]
     pub const fn message_count(&self) -> u8 {

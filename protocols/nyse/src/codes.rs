@@ -4,7 +4,7 @@ use tickpath_types::Side as OrderSide;
 use tickpath_wire::{codes, maps_to};
 
 codes! {
-    /// The kind of a packet.
+    /// The kind of a packet, such as original messages, a refresh or a heartbeat.
     DeliveryFlag {
         HEARTBEAT = 1 "heartbeat",
         FAILOVER = 10 "message during a failover",
@@ -81,7 +81,7 @@ codes! {
         PRE_OPENING_INDICATION = b'G' "price indication before the opening",
     }
 
-    /// The reason why a security does not trade.
+    /// The reason of a security's trading halt.
     HaltCondition {
         NONE = b'~' "not halted",
         NEWS_RELEASED = b'D' "news released",
@@ -123,13 +123,13 @@ codes! {
         LOST = 1 "queue position lost",
     }
 
-    /// States whether this message reports the trade to the consolidated tape.
+    /// States whether the trade is printed on the consolidated tape.
     PrintableFlag {
         NOT_PRINTED = 0 "not printed",
         PRINTED = 1 "printed",
     }
 
-    /// One of the four conditions of a trade; each of the four has its own list of codes.
+    /// One of a trade's four condition codes. Each of the four has its own set; this list joins the sets.
     TradeCondition {
         NONE = b' ' "none",
         REGULAR = b'@' "regular",
@@ -179,7 +179,7 @@ codes! {
         BOTH = b'C' "on both sides",
     }
 
-    /// The request server's answer: acceptance, or the reason of the refusal.
+    /// The request server's answer to a request: acceptance, or the reason of the refusal.
     RequestStatus {
         ACCEPTED = b'0' "accepted",
         BAD_SOURCE = b'1' "unknown source id",
@@ -195,7 +195,7 @@ codes! {
 }
 
 impl DeliveryFlag {
-    /// Returns true for packets of a refresh, whose sequence numbers are not those of the channel's messages.
+    /// Returns true for packets of a refresh: their sequence numbers do not count the channel's messages.
     #[inline]
     #[must_use]
     pub const fn is_refresh(self) -> bool {

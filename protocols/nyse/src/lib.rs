@@ -1,9 +1,9 @@
 //! Encodes and decodes the packets and messages of NYSE's Pillar Integrated Feed (protocol XDP).
 //!
 //! A packet is a header of 16 bytes and whole messages; all integers are little-endian. Each message states
-//! its length. A later version may append fields to a message; a reader counts and skips unknown types. No
-//! code here opens a socket, reads a clock or allocates. Invalid input from a peer is refused and never
-//! causes a panic.
+//! its length. A later version may append fields to a message: [`decode`] ignores them, and passes messages
+//! of unknown types to [`Listener::on_unknown`]. No code here opens a socket, reads a clock or allocates.
+//! Invalid input from a peer is refused and never causes a panic.
 //!
 //! Source: NYSE XDP Common Client Specification 2.3c and XDP Integrated Feed Client Specification 2.3a.
 //! Layouts that Pillar 2.5 changed follow Pillar 2.5.

@@ -1,8 +1,8 @@
-//! The messages of XDP, one table each.
+//! The messages of XDP, each declared as a table of its fields.
 //!
 //! Source: NYSE XDP Common Client Specification 2.3c and XDP Integrated Feed Client Specification 2.3a;
-//! changes of Pillar 2.5 are noted at their fields. All integers are little-endian. A price is in units of
-//! 10^-PriceScaleCode of its symbol, see [`PriceScale`](crate::PriceScale).
+//! changes of Pillar 2.5 are noted at their fields. All integers are little-endian. The unit of a
+//! symbol's prices is 10^-PriceScaleCode, see [`PriceScale`](crate::PriceScale).
 
 use std::hint::cold_path;
 
@@ -44,7 +44,7 @@ macro_rules! specification {
 
 /// Declares all messages, and the items that cover all of them, such as `decode`. An entry has name, type,
 /// length, length of the shortest version, handler, specification, title in the specification, and fields.
-/// The macro inserts the first fields that all messages in `timed` share, and those of all in `events`.
+/// The macro inserts the shared first fields: one set in the messages of `timed`, another in `events`.
 macro_rules! xdp_messages {
     (
         control { $($control:tt)* }
@@ -80,7 +80,7 @@ macro_rules! xdp_messages {
                     4 source_time_ns: U32,
                     /// Index of the symbol.
                     8 symbol_index: U32,
-                    /// Sequence number of the message for its symbol.
+                    /// Sequence number of this message among those of its symbol.
                     12 symbol_seq_num: U32,
                     $($own)*
                 }
@@ -113,7 +113,7 @@ macro_rules! xdp_messages {
         )*
 
         messages! {
-            /// One message by value, for tools that read a few messages of every type. A hot path uses
+            /// One message by value, for tools that handle every type and need not be fast. A hot path uses
             /// [`decode`].
             #[allow(clippy::large_enum_variant, reason = "tools look at one at a time")]
             enum Message<'a> of u16, type_of, read;
@@ -129,7 +129,7 @@ macro_rules! xdp_messages {
             $( $name = $name::TYPE, $handler { $( $field )* } )*
         }
 
-        /// Calls the listener's method for one message.
+        /// Decodes one message, and calls the listener's method for its type.
         ///
         /// Ignores fields of a later version; fields that an earlier version lacks read as zero.
         ///
@@ -208,7 +208,7 @@ fn type_of(message: &[u8]) -> Result<u16, Malformed> {
     }
 }
 
-/// A message whose length may differ between versions.
+/// A message whose length may differ between versions of the specification.
 trait Versions: FromBytes + IntoBytes + Immutable + KnownLayout + Copy {
     /// Length of the shortest version, in bytes.
     const LEN_MIN: usize;
@@ -223,7 +223,7 @@ fn read<M: Versions, R>(message: &[u8], take: impl FnOnce(M) -> R) -> Result<R, 
     }
 }
 
-/// Returns a message of an earlier version, with zeroes for the missing fields.
+/// Decodes a message of an earlier version, with zeroes for the fields that it lacks.
 #[cold]
 fn extended<M: Versions>(message: &[u8]) -> Result<M, Malformed> {
     if message.len() < M::LEN_MIN {
@@ -244,7 +244,7 @@ xdp_messages! {
             4 source_time: U32,
             /// Nanoseconds of the reset within the second.
             8 source_time_ns: U32,
-            /// Id of the product.
+            /// Id of the data product (feed).
             12 product_id: u8,
             /// Id of the channel.
             13 channel_id: u8,
@@ -260,7 +260,7 @@ xdp_messages! {
             12 source_time: U32,
         }
 
-        /// Symbol Index Mapping (3): the symbol and the attributes of a symbol index.
+        /// Symbol Index Mapping (3): the symbol to which an index belongs, and its attributes.
         SymbolIndexMapping = 3, 44, from 44, on_symbol_index_mapping, Common "Symbol Index Mapping Message" {
             /// The index that identifies the symbol in other messages.
             4 symbol_index: U32,
@@ -268,13 +268,13 @@ xdp_messages! {
             8 symbol: XdpSymbol,
             /// Reserved.
             19 reserved: u8,
-            /// Id of the market.
+            /// Id of the market that publishes the symbol's messages.
             20 market_id: U16,
-            /// System ID: the matching engine's partition.
+            /// System ID: the partition of the matching engine that trades the symbol.
             22 system_id: u8,
             /// Listing market of the security.
             23 exchange_code: ExchangeCode,
-            /// Scale of the symbol's prices: they are in units of 10 to the minus this value.
+            /// Number of decimals of the symbol's prices: their unit is 10^-`price_scale_code`.
             24 price_scale_code: u8,
             /// Kind of security.
             25 security_type: SecurityType,
@@ -302,9 +302,9 @@ xdp_messages! {
             4 begin_seq_num: U32,
             /// Sequence number of the last requested message.
             8 end_seq_num: U32,
-            /// The requesting client.
+            /// Source id of the requesting client.
             12 source_id: SourceId,
-            /// Id of the product.
+            /// Id of the data product (feed).
             22 product_id: u8,
             /// Id of the channel.
             23 channel_id: u8,
@@ -312,15 +312,15 @@ xdp_messages! {
 
         /// Request Response (11): the request server's answer to a request, over TCP.
         RequestResponse = 11, 29, from 29, on_request_response, Common "Request Response Message" {
-            /// Sequence number of the client's request.
+            /// Sequence number of the packet that carried the client's request.
             4 request_seq_num: U32,
             /// Sequence number of the first requested message.
             8 begin_seq_num: U32,
             /// Sequence number of the last requested message.
             12 end_seq_num: U32,
-            /// The requesting client.
+            /// Source id of the requesting client.
             16 source_id: SourceId,
-            /// Id of the product.
+            /// Id of the data product (feed).
             26 product_id: u8,
             /// Id of the channel.
             27 channel_id: u8,
@@ -328,19 +328,19 @@ xdp_messages! {
             28 status: RequestStatus,
         }
 
-        /// Heartbeat Response (12): a client shows that it is alive, over TCP.
+        /// Heartbeat Response (12): a client answers the request server's heartbeat, over TCP.
         HeartbeatResponse = 12, 14, from 14, on_heartbeat_response, Common "Heartbeat Response Message" {
-            /// The client that responds.
+            /// Source id of the client that responds.
             4 source_id: SourceId,
         }
 
         /// Symbol Index Mapping Request (13): a client requests the symbol of a symbol index, over TCP.
         SymbolIndexMappingRequest = 13, 21, from 21, on_symbol_index_mapping_request, Common "Symbol Index Mapping Request Message" {
-            /// The symbol index; 0 for all.
+            /// Index of the symbol; 0 for all symbols.
             4 symbol_index: U32,
-            /// The requesting client.
+            /// Source id of the requesting client.
             8 source_id: SourceId,
-            /// Id of the product.
+            /// Id of the data product (feed).
             18 product_id: u8,
             /// Id of the channel.
             19 channel_id: u8,
@@ -350,11 +350,11 @@ xdp_messages! {
 
         /// Refresh Request (15): a client requests the state of a symbol, over TCP.
         RefreshRequest = 15, 20, from 20, on_refresh_request, Common "Refresh Request Message" {
-            /// Index of the symbol; 0 for all.
+            /// Index of the symbol; 0 for all symbols.
             4 symbol_index: U32,
-            /// The requesting client.
+            /// Source id of the requesting client.
             8 source_id: SourceId,
-            /// Id of the product.
+            /// Id of the data product (feed).
             18 product_id: u8,
             /// Id of the channel.
             19 channel_id: u8,
@@ -367,7 +367,7 @@ xdp_messages! {
             4 begin_seq_num: U32,
             /// Sequence number of the last unavailable message.
             8 end_seq_num: U32,
-            /// Id of the product.
+            /// Id of the data product (feed).
             12 product_id: u8,
             /// Id of the channel.
             13 channel_id: u8,
@@ -376,9 +376,9 @@ xdp_messages! {
         /// Refresh Header (35): begins each packet of a refresh. It has all fields in the first packet of a
         /// symbol, and only the first 8 bytes in the symbol's other packets.
         RefreshHeader = 35, 16, from 8, on_refresh_header, Common "Refresh Header Message" {
-            /// Index of the packet among those about the symbol, from 1.
+            /// Number of this packet in the symbol's refresh, from 1.
             4 current_refresh_pkt: U16,
-            /// Number of packets about the symbol.
+            /// Number of packets in the symbol's refresh.
             6 total_refresh_pkts: U16,
             /// The refresh covers the channel's messages up to this number; absent in the short form.
             8 last_seq_num: U32,
@@ -396,23 +396,23 @@ xdp_messages! {
 
         /// Security Status (34): the status of a symbol changed.
         SecurityStatus = 34, 46, from 46, on_security_status, Common "Security Status Message" {
-            /// Sequence number of the message for its symbol.
+            /// Sequence number of this message among those of its symbol.
             16 symbol_seq_num: U32,
-            /// The change of the status.
+            /// Code of the change, such as a halt.
             20 security_status: SecurityStatusCode,
-            /// The reason why the symbol does not trade.
+            /// Reason of the symbol's trading halt.
             21 halt_condition: HaltCondition,
             /// Reserved.
             22 reserved: U32,
-            /// Lower price of an indication, or the price of the short sale restriction.
+            /// Lower price of a price indication, or the price that triggered the short sale restriction.
             26 price_1: U32,
-            /// Upper price of an indication.
+            /// Upper price of a price indication.
             30 price_2: U32,
             /// Market on which the short sale restriction was triggered.
             34 ssr_trigger_exchange: ExchangeCode,
-            /// Number of shares that triggered the short sale restriction.
+            /// Shares of the trade that triggered the short sale restriction.
             35 ssr_trigger_volume: U32,
-            /// Time when the restriction was triggered, as HHMMSSmmm in Eastern Time.
+            /// Time when the short sale restriction was triggered, as HHMMSSmmm in Eastern Time.
             39 time: U32,
             /// State of the short sale restriction.
             43 ssr_state: SsrState,
@@ -424,7 +424,7 @@ xdp_messages! {
 
         /// Imbalance (105): the expected outcome of an auction; 67 bytes up to version 2.1.
         Imbalance = 105, 73, from 67, on_imbalance, Integrated "Imbalance Message" {
-            /// Sequence number of the message for its symbol.
+            /// Sequence number of this message among those of its symbol.
             16 symbol_seq_num: U32,
             /// Reference price of the auction.
             20 reference_price: U32,
@@ -440,7 +440,7 @@ xdp_messages! {
             38 auction_type: AuctionType,
             /// Side with excess shares.
             39 imbalance_side: ImbalanceSide,
-            /// Price at which all orders would clear.
+            /// Price at which all orders, resting and auction-only, would clear.
             40 continuous_book_clearing_price: U32,
             /// Price at which auction-only orders would clear.
             44 auction_interest_clearing_price: U32,
@@ -454,9 +454,9 @@ xdp_messages! {
             60 lower_collar: U32,
             /// States whether the auction will take place.
             64 auction_status: u8,
-            /// 1 while the imbalance is frozen.
+            /// 1 while the imbalance freeze is in effect.
             65 freeze_status: u8,
-            /// Number of extensions of the auction.
+            /// Number of times that the auction was extended.
             66 num_extensions: u8,
             /// Shares without a counterpart; absent in the version of 67 bytes.
             67 unpaired_qty: U32,
@@ -500,7 +500,7 @@ xdp_messages! {
     }
 
     events {
-        /// Add Order (100): an order was added at the tail of its level.
+        /// Add Order (100): an order was added at the end of the queue at its price.
         AddOrder = 100, 39, from 38, on_add_order, Integrated "Add Order Message" {
             /// Id of the order, unique within symbol and day.
             16 order_id: U64,
@@ -512,7 +512,7 @@ xdp_messages! {
             32 side: Side,
             /// The firm that entered the order.
             33 firm_id: Firm,
-            /// Reserved since Pillar 2.5; number of parity splits before.
+            /// Reserved since Pillar 2.5; earlier versions send the number of parity splits.
             38 num_parity_splits: u8,
         }
 
@@ -524,9 +524,9 @@ xdp_messages! {
             24 price: U32,
             /// New number of shares.
             28 volume: U32,
-            /// Queue position, kept or lost.
+            /// States whether the order keeps its queue position.
             32 position_change: PositionChange,
-            /// Side of the order since Pillar 2.5.a; zero before, so take the side from the book.
+            /// Side of the order since Pillar 2.5.a. Earlier versions send zero: take the side from the book.
             33 side: Side,
             /// Reserved.
             34 reserved: u8,
@@ -550,16 +550,16 @@ xdp_messages! {
             28 price: U32,
             /// Shares traded.
             32 volume: U32,
-            /// States whether this message reports the trade to the tape.
+            /// States whether the trade is printed on the consolidated tape.
             36 printable_flag: PrintableFlag,
-            /// Reserved since Pillar 2.5; number of parity splits before.
+            /// Reserved since Pillar 2.5; earlier versions send the number of parity splits.
             37 num_parity_splits: u8,
-            /// Conditions of the trade since Pillar 2.5; zeroes before.
+            /// Conditions of the trade since Pillar 2.5; zeroes in earlier versions.
             38 trade_conditions: [TradeCondition; 4],
         }
 
-        /// Replace Order (104): an order was removed, and a new one added at the tail of its level with the
-        /// same symbol, side and firm.
+        /// Replace Order (104): an order was replaced by a new one with the same symbol, side and firm, at
+        /// the end of the queue at the new price.
         ReplaceOrder = 104, 42, from 40, on_replace_order, Integrated "Replace Order Message" {
             /// Id of the removed order.
             16 order_id: U64,
@@ -569,7 +569,8 @@ xdp_messages! {
             32 price: U32,
             /// Number of shares of the new order.
             36 volume: U32,
-            /// Side since Pillar 2.5.g; number of parity splits before, so take the side from the book.
+            /// Side since Pillar 2.5.g. Earlier versions send the number of parity splits: take the side from
+            /// the book.
             40 side: Side,
             /// Reserved.
             41 reserved: u8,
@@ -583,9 +584,9 @@ xdp_messages! {
             20 price: U32,
             /// Shares traded.
             24 volume: U32,
-            /// States whether this message reports the trade to the tape.
+            /// States whether the trade is printed on the consolidated tape.
             28 printable_flag: PrintableFlag,
-            /// Conditions of the trade since Pillar 2.5; zeroes before.
+            /// Conditions of the trade since Pillar 2.5; zeroes in earlier versions.
             29 trade_conditions: [TradeCondition; 4],
         }
 
@@ -603,7 +604,7 @@ xdp_messages! {
 
         /// Trade Cancel (112): a trade was cancelled.
         TradeCancel = 112, 20, from 20, on_trade_cancel, Integrated "Trade Cancel Message" {
-            /// Id of the trade.
+            /// Id of the cancelled trade.
             16 trade_id: U32,
         }
 
@@ -617,7 +618,7 @@ xdp_messages! {
 
         /// Retail Price Improvement (114): sides on which orders offer retail orders a better price.
         RetailPriceImprovement = 114, 17, from 17, on_retail_price_improvement, Integrated "Retail Price Improvement Message" {
-            /// Sides with such orders.
+            /// Sides with orders that offer retail price improvement.
             16 rpi_indicator: RpiIndicator,
         }
     }
@@ -628,7 +629,7 @@ impl RefreshHeader {
     pub const SHORT_LEN: usize = 8;
 
     /// Returns the sequence number of the channel's last message that the refresh covers, and the
-    /// SymbolSeqNum of the symbol's last one; `None` in the short form.
+    /// SymbolSeqNum of the symbol's last covered message; `None` in the short form.
     #[inline]
     #[must_use]
     pub fn covered(&self) -> Option<(u32, u32)> {

@@ -1,4 +1,4 @@
-//! Parses packets.
+//! Parses XDP packets and splits them into messages.
 
 use tickpath_wire::{Malformed, layout};
 use zerocopy::FromBytes;
@@ -71,7 +71,7 @@ impl<'a> Packet<'a> {
     /// Checks all of a datagram: the header, the length, and that the messages fill it.
     ///
     /// # Errors
-    /// [`Malformed`]: drop the datagram; receive its messages on the other line, or request them.
+    /// [`Malformed`]: drop the datagram; take its messages from the other line, or request a retransmission.
     #[inline]
     pub fn parse(datagram: &'a [u8]) -> Result<Packet<'a>, Malformed> {
         let packet = Packet::parse_header(datagram)?;
@@ -84,10 +84,10 @@ impl<'a> Packet<'a> {
     }
 
     /// Checks only a datagram's header and its length. After iterating over the messages, the caller checks
-    /// by [`Messages::finish`] that they were complete.
+    /// with [`Messages::finish`] that they were complete.
     ///
     /// # Errors
-    /// [`Malformed`]: drop the datagram; receive its messages on the other line, or request them.
+    /// [`Malformed`]: drop the datagram; take its messages from the other line, or request a retransmission.
     #[inline]
     pub fn parse_header(datagram: &'a [u8]) -> Result<Packet<'a>, Malformed> {
         let Ok((header, body)) = Header::ref_from_prefix(datagram) else {
@@ -151,7 +151,8 @@ pub struct Messages<'a> {
 }
 
 impl<'a> Messages<'a> {
-    /// Returns true, after iteration, if the packet held exactly as many messages as its header states.
+    /// Call this after the iteration: it returns true if the packet held exactly as many messages as its
+    /// header states.
     #[inline]
     #[must_use]
     pub const fn finish(&self) -> bool {

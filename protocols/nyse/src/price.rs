@@ -17,7 +17,7 @@ pub struct PriceScale {
 }
 
 impl PriceScale {
-    /// The highest supported code: with a finer scale, a price of four bytes would be below 5.
+    /// The highest supported code: with a higher one, no four-byte price could reach 5.
     pub const CODE_MAX: u8 = 8;
 
     /// The scale of [`Price`] itself.

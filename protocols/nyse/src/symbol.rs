@@ -1,4 +1,4 @@
-//! Text fields of fixed width.
+//! Text fields of fixed width: symbol, firm and source id.
 
 use std::fmt;
 
@@ -43,7 +43,7 @@ text! {
     XdpSymbol(11) padded with 0
     /// The firm that entered an order, 5 characters padded with blanks.
     Firm(5) padded with b' '
-    /// A client of the request server, up to 10 characters padded with NUL.
+    /// Source id of a client of the request server, up to 10 characters padded with NUL.
     SourceId(10) padded with 0
 }
 

@@ -42,8 +42,8 @@ fn parse(c: &mut Criterion) {
     let mut group = c.benchmark_group("parse");
     group.throughput(Throughput::Elements(TICKS as u64));
     for len in [65_536, 4096, 1448, 100] {
-        // The whole stream is already in the parser's buffer, as if read from a socket; each `commit` adds a
-        // piece of it.
+        // The parser's buffer already holds the whole stream, so nothing is copied; each `commit` parses the
+        // next piece of it.
         group.bench_with_input(BenchmarkId::from_parameter(len), &len, |b, len| {
             let received = || {
                 let mut parser = TickParser::with_buffer(2 * stream.len() + 2);

@@ -27,7 +27,7 @@ pub fn fill_checksums(ticks: &mut [Tick]) {
     }
 }
 
-/// Fills each tick's send delay, for the send time `ts_send`, and then its checksum.
+/// Fills each tick's send delay, the time from its creation to `ts_send`, and then its checksum.
 #[inline]
 pub fn fill_delays_and_checksums(ticks: &mut [Tick], ts_send: Nanos) {
     match crc32c::Instruction::detect() {

@@ -8,7 +8,7 @@ use tickpath_wire::layout;
 use zerocopy::little_endian::{I64, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout, Unaligned};
 
-/// Version of the protocol.
+/// Version of the protocol that this crate implements.
 pub const VERSION: u16 = 1;
 /// Value of [`Hello::magic`].
 pub const MAGIC: [u8; 8] = *b"TPTICKS\0";
@@ -26,7 +26,7 @@ pub const MESSAGE_LEN_MAX: usize = 2040;
 pub const WORD_LEN: usize = 8;
 /// Maximum number of names in one [`SUBSCRIBE`] message.
 pub const SUBSCRIBE_NAMES_MAX: usize = 251;
-/// The price of an empty side of the book.
+/// The price that a quote has on a side without orders.
 pub const NO_PRICE: Price = Price(i64::MIN);
 /// The lowest type of unnumbered messages, which use up no sequence number; lower types are numbered.
 pub const UNNUMBERED_FROM: u8 = 0x40;
@@ -43,7 +43,7 @@ layout! {
         1 length_words: u8,
         /// Instrument id of the symbol, from 1; 0 for a message without a symbol.
         2 instrument: U16,
-        /// Sequence number of the message among those of its symbol; it wraps to 0.
+        /// Sequence number of the message among its symbol's numbered messages; wraps to 0.
         4 symbol_sequence: U32,
         /// Sequence number in the session; an unnumbered message has that of the next numbered one.
         8 sequence: U64,
@@ -91,7 +91,7 @@ impl Header {
 pub struct Place {
     /// Instrument id of the symbol; 0 for none.
     pub instrument: InstrumentId,
-    /// Sequence number of the message among those of its symbol.
+    /// Sequence number of the message among its symbol's numbered messages.
     pub symbol_sequence: u32,
     /// Sequence number in the session, from 1; an unnumbered message has that of the next numbered one.
     pub sequence: u64,
@@ -160,15 +160,15 @@ macro_rules! messages {
 messages! {
     /// Best bid and ask of a symbol.
     Quote = 0x01, 56 {
-        /// T0: creation time, in nanoseconds since the Unix epoch by the server's clock.
+        /// T0: creation time of the tick, in nanoseconds since the Unix epoch by the server's clock.
         16 ts_generate: U64,
-        /// Price of the best bid, or [`NO_PRICE`].
+        /// Price of the best bid; [`NO_PRICE`] if there is no bid.
         24 bid_price: I64,
-        /// Price of the best ask, or [`NO_PRICE`].
+        /// Price of the best ask; [`NO_PRICE`] if there is no ask.
         32 ask_price: I64,
-        /// Quantity at the bid.
+        /// Quantity at the best bid.
         40 bid_qty: U32,
-        /// Quantity at the ask.
+        /// Quantity at the best ask.
         44 ask_qty: U32,
         /// Nanoseconds from T0 to T2, when the server took the tick's batch for writing; saturates.
         48 send_delay_ns: U32,
@@ -176,15 +176,15 @@ messages! {
 
     /// A trade of a symbol.
     Trade = 0x02, 56 {
-        /// T0: creation time, in nanoseconds since the Unix epoch by the server's clock.
+        /// T0: creation time of the tick, in nanoseconds since the Unix epoch by the server's clock.
         16 ts_generate: U64,
         /// Price of the trade.
         24 price: I64,
-        /// Quantity traded in the session, including this trade.
+        /// Quantity of the symbol traded in the session, including this trade.
         32 volume: U64,
         /// Quantity of the trade.
         40 qty: U32,
-        /// The side that traded against the book: `B` or `S`; space when unknown.
+        /// Side of the incoming order, which traded against the book: `B` or `S`; a space if unknown.
         44 aggressor: u8,
         /// Sent as 0.
         45 reserved: [u8; 3],
@@ -194,7 +194,7 @@ messages! {
 
     /// A change of a symbol's trading state.
     Status = 0x03, 56 {
-        /// T0: creation time, in nanoseconds since the Unix epoch by the server's clock.
+        /// T0: creation time of the tick, in nanoseconds since the Unix epoch by the server's clock.
         16 ts_generate: U64,
         /// Code of the new state, `T`, `H`, `P` or `Q`: see [`Status::trading_state`].
         24 state: u8,
@@ -204,7 +204,7 @@ messages! {
         48 send_delay_ns: U32,
     }
 
-    /// The first message that a server sends, and the first that a client sends.
+    /// The first message in each direction, from the server and from the client.
     Hello = 0x40, 56 {
         /// [`MAGIC`].
         16 magic: [u8; 8],
@@ -224,19 +224,19 @@ messages! {
 
     /// Name and attributes of a symbol. The header's symbol sequence is that of the symbol's next message.
     SymbolDefinition = 0x41, 56 {
-        /// Name of the symbol.
+        /// Name of the symbol, padded with spaces.
         16 symbol: [u8; 8],
         /// The price from which clients calculate the change of the last price.
         24 reference_price: I64,
         /// Tick size: prices are multiples of it.
         32 tick_size: I64,
-        /// Quantity traded in the session so far.
+        /// Quantity of the symbol traded in the session so far.
         40 volume: U64,
         /// Sent as 0.
         48 reserved: [u8; 4],
     }
 
-    /// A heartbeat.
+    /// Sent by the server or the client after it has sent nothing else for the heartbeat interval.
     Heartbeat = 0x42, 32 {
         /// Time of sending, in nanoseconds since the Unix epoch; 0 from a client.
         16 ts_send: U64,
@@ -244,7 +244,7 @@ messages! {
         24 reserved: [u8; 4],
     }
 
-    /// The server accepts a request for symbols. Their definitions follow.
+    /// The server accepts a request for symbols. The symbols' definitions follow.
     Subscribed = 0x43, 32 {
         /// Id of the request, chosen by the client.
         16 request: U32,
@@ -256,7 +256,7 @@ messages! {
         25 reserved: [u8; 3],
     }
 
-    /// The server refuses a request, or the client.
+    /// The server refuses a request for symbols, or refuses the client.
     Refused = 0x44, 32 {
         /// Id of the request, chosen by the client; 0 when the server refuses the client.
         16 request: U32,
@@ -293,7 +293,7 @@ layout! {
     Tick, TICK_LEN => {
         /// The common header.
         0 header: Header,
-        /// T0: creation time, in nanoseconds since the Unix epoch by the server's clock.
+        /// T0: creation time of the tick, in nanoseconds since the Unix epoch by the server's clock.
         16 ts_generate: U64,
         /// Bytes 24 to 47 of the message, whose fields depend on its type.
         24 body: [u8; 24],
@@ -316,10 +316,11 @@ pub enum TickKind<'a> {
 }
 
 impl Tick {
-    /// Types of ticks, from the first to the last.
+    /// Range of the message types that are ticks.
     pub const TYPES: std::ops::RangeInclusive<u8> = Quote::TYPE..=Status::TYPE;
 
-    /// Returns the tick as the structure of its type; `None` for an unlisted type, which no listener gets.
+    /// Returns the tick as the structure of its type; `None` for an unlisted type. The parser passes only
+    /// listed types to [`TickListener::on_ticks`](crate::parser::TickListener::on_ticks).
     #[inline]
     #[must_use]
     pub fn kind(&self) -> Option<TickKind<'_>> {
@@ -395,7 +396,7 @@ fn side(price: I64, qty: U32) -> Option<(Price, u32)> {
 }
 
 impl Trade {
-    /// Creates a trade; `volume` is the quantity traded in the session, including this trade.
+    /// Creates a trade; `volume` is the symbol's quantity traded in the session, including this trade.
     #[inline]
     #[must_use]
     pub fn new(
@@ -415,7 +416,7 @@ impl Trade {
         Trade::of(place, ts_generate.0, price.0, volume, qty, aggressor, [0; 3], send_delay_ns)
     }
 
-    /// Returns the side that traded against the book; `None` when unknown.
+    /// Returns the side of the incoming order, which traded against the book; `None` when unknown.
     #[inline]
     #[must_use]
     pub const fn aggressor(&self) -> Option<Side> {
@@ -485,7 +486,7 @@ impl SymbolDefinition {
 }
 
 impl Heartbeat {
-    /// Creates a heartbeat; `next_sequence` is that of the next numbered message, or 0 from a client.
+    /// Creates a heartbeat; `next_sequence` is the next numbered message's sequence number, 0 from a client.
     #[must_use]
     pub fn new(next_sequence: u64, ts_send: Nanos) -> Heartbeat {
         Heartbeat::of(Place::before(next_sequence), ts_send.0, [0; 4])
@@ -499,15 +500,15 @@ impl Subscribed {
         Subscribed::of(Place::before(next_sequence), request, symbol_count, scope.code(), [0; 3])
     }
 
-    /// Returns the scope of the request; [`Scope::Listed`] for an unlisted code, because it allows gaps
-    /// in the session's sequence numbers.
+    /// Returns the scope of the request; [`Scope::Listed`] if the code is unknown, because that scope allows
+    /// gaps in the session's sequence numbers.
     #[must_use]
     pub fn scope(&self) -> Scope {
         Scope::from_code(self.scope).unwrap_or(Scope::Listed)
     }
 }
 
-/// Declares enums of one-byte fields: for each value its code and its meaning as text.
+/// Declares enums of one-byte codes. An entry has the value's name, its code and its meaning as text.
 macro_rules! meanings {
     ($( $(#[$doc:meta])* $name:ident { $( $value:ident = $code:literal $meaning:literal, )+ } )+) => { $(
         $(#[$doc])*

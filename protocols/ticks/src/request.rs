@@ -62,7 +62,7 @@ pub struct SubscribePart<'a> {
     pub names: &'a [[u8; NAME_LEN]],
     /// True when this is the first part.
     pub is_first: bool,
-    /// True when the request is complete.
+    /// True when this part completes the request.
     pub is_last: bool,
 }
 
@@ -97,7 +97,7 @@ pub struct RequestParser {
 }
 
 impl RequestParser {
-    /// Creates a parser for a client that may request at most `symbols_max` names at once.
+    /// Creates a parser for a client that may name at most `symbols_max` symbols in one request.
     #[must_use]
     pub const fn new(symbols_max: u32) -> RequestParser {
         RequestParser {
@@ -110,7 +110,7 @@ impl RequestParser {
         }
     }
 
-    /// Returns true after the client's hello.
+    /// Returns true once the client's hello was received.
     #[must_use]
     pub const fn has_received_hello(&self) -> bool {
         self.has_received_hello
@@ -170,7 +170,7 @@ impl RequestParser {
         Ok(())
     }
 
-    /// Returns an error for a header that cannot begin a valid message, before the rest has arrived.
+    /// Refuses a header that cannot begin a valid message, before the rest of the message has arrived.
     fn check_header(&self, header: &Header) -> Result<(), RequestError> {
         let len = header.message_len();
         let has_place = match header.message_type {

@@ -13,7 +13,7 @@ const TS: Nanos = Nanos(1_767_364_200_000_000_123);
 
 const PAGE: &str = include_str!("../../../docs/protocols/ticks.md");
 
-/// Returns the bytes of the example `name`: of each line, the hexadecimal digits before two spaces.
+/// Returns the bytes of the example `name`: each line's hexadecimal digits, up to the first two spaces.
 fn example(name: &str) -> Vec<u8> {
     let block = PAGE.split(&format!("```text {name}\n")).nth(1).expect("the example is there");
     let lines = block.lines().take_while(|line| *line != "```");

@@ -94,7 +94,7 @@ fn read(stream: &[u8], piece_len: usize) -> (Vec<String>, ParserStats, Result<()
     (received.0, *parser.stats(), result)
 }
 
-/// Checks that the listener's calls for `messages` are `expected`, for any fragmentation of the stream.
+/// Checks that the parser makes the `expected` calls for `messages`, read at once or in pieces of a length.
 #[track_caller]
 fn check(messages: &[Vec<u8>], expected: &[&str]) -> ParserStats {
     let stream = messages.concat();

@@ -1,4 +1,4 @@
-//! Codes and flags of one byte.
+//! Macros that declare codes and flags of one byte.
 
 use std::fmt;
 
@@ -142,14 +142,14 @@ pub fn fmt_code(code: u8, meaning: Option<&str>, f: &mut fmt::Formatter<'_>) -> 
 #[cfg(test)]
 mod tests {
     codes! {
-        /// Codes for the tests.
+        /// A printable code, and a code that is not printable.
         Stage {
             OPEN = b'O' "open",
             NONE = 0 "none",
         }
     }
     flags! {
-        /// Flags for the tests.
+        /// Two of the eight bits have names.
         Conditions {
             SWEEP = 0x80 "sweep",
             ODD_LOT = 0x20 "odd lot",

@@ -1,4 +1,4 @@
-//! Numeric fields.
+//! The macro that declares numeric fields.
 
 /// Declares numeric fields. `get()` converts the number to a type such as `OrderId`. `From` accepts any
 /// number of the field's width and, if a `from` clause is given, any value of that type.

@@ -1,9 +1,10 @@
 //! Macros and types that declare binary exchange protocols: one-byte codes, numeric fields, text, and
 //! messages of fixed layout.
 //!
-//! A message is declared like the table in its specification: offset, name and type of each field, checked at
-//! compile time. Input is read in place, without a copy. Every byte is valid: an unlisted code is kept and
-//! printed as received. A crate that uses these macros must depend on `zerocopy` itself.
+//! A message is declared like the table in its specification: offset, name and type of each field. The
+//! offsets are checked at compile time. Input is read in place, without a copy. Every byte is accepted as a
+//! code: an unlisted one is kept and printed as received. A crate that uses these macros must depend on
+//! `zerocopy` itself.
 //!
 //! ```
 //! use tickpath_types::{Qty, Side as OrderSide};

@@ -1,4 +1,4 @@
-//! Messages of fixed layout.
+//! The macros that declare messages of fixed layout.
 
 /// Declares a structure in wire layout, and checks its length and each field's offset at compile time. An
 /// optional last field, after a semicolon, has no offset: it takes the remaining bytes.
@@ -30,9 +30,10 @@ macro_rules! layout {
 
 /// Declares a message: its [`layout!`](crate::layout), its type, its length and a constructor.
 ///
-/// Normally the first field is the type byte, see the [crate's example](crate). If a message has two type
-/// bytes, the constructor writes the first one: `Level = b'8' | b'5', 30 { … }`. If the first field is not
-/// the type byte, give the type of `TYPE` after the name, and the first field's name, type and value:
+/// Normally the first field is the type byte, see the [crate's example](crate). If a message can have either
+/// of two types, the constructor writes the first: `Level = b'8' | b'5', 30 { … }`. If the first field is
+/// not a type byte, give the Rust type of the constant `TYPE` after the name, and the first field's name,
+/// type and value:
 /// `Reset: u16 = 1, 14 { header: Header = Header::new(14, 1), … }`.
 #[macro_export]
 macro_rules! message {

@@ -1,4 +1,4 @@
-//! All messages of one protocol.
+//! Macros that declare the items for all messages of a protocol.
 
 /// Declares the items that cover all messages of a protocol: the trait `Listener` with a method per message,
 /// the enum `Message`, the function that returns a message's length, and `MESSAGE_TYPES`.
@@ -6,7 +6,7 @@
 /// Arguments: the enum; the type of message types; the function that reads a message's type and the one that
 /// reads the message; the length function and the constant that it returns; the messages, each with the
 /// content of its enum variant (`&'a Name` or `Name`); further methods of `Listener`. Each protocol
-/// defines `decode`, which calls the listener.
+/// module must define `decode`, which calls the listener.
 #[macro_export]
 macro_rules! messages {
     (
@@ -27,8 +27,8 @@ macro_rules! messages {
                 }
             )*
 
-            /// Handles a message of an unlisted type. New types may be added without notice, so a reader
-            /// counts it and continues.
+            /// Handles a message of an unlisted type. New types may be added without notice, so count the
+            /// message and continue.
             #[inline]
             fn on_unknown(&mut self, message_type: $type, message: &[u8]) {
                 let _ = (message_type, message);
@@ -90,7 +90,7 @@ macro_rules! fields {
         /// of decoded messages.
         ///
         /// A field is passed as the little-endian number of its bytes; more than 8 bytes are hashed into 8.
-        /// For a message of an unlisted type, one call passes type and length, then each call up to 8 bytes.
+        /// For an unlisted type, the first call has type and length, each later call up to 8 message bytes.
         #[derive(Clone, Copy, Debug)]
         pub struct Fields<F>(pub F);
 

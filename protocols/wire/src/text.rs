@@ -1,4 +1,4 @@
-//! Text of fixed width.
+//! Text fields of fixed width.
 
 use std::fmt;
 
@@ -12,7 +12,7 @@ use crate::Bits;
 #[repr(transparent)]
 pub struct Alpha<const N: usize>(pub [u8; N]);
 
-/// A symbol of 8 bytes.
+/// A symbol in 8 bytes, padded with spaces.
 pub type Stock = Alpha<8>;
 
 /// Returns `text` padded on the right to `N` bytes; `None` when it is longer or not ASCII.

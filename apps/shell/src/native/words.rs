@@ -183,13 +183,13 @@ impl Members {
 /// Describes why an order was reduced.
 pub(super) fn cancel_reason(reason: CancelReason) -> &'static str {
     match reason {
-        CancelReason::User => "its owner asked",
-        CancelReason::ImmediateOrCancel => "nothing more could be had at once",
+        CancelReason::User => "cancelled by its owner",
+        CancelReason::ImmediateOrCancel => "no more could be executed at once",
         CancelReason::PostOnly => "it would have taken liquidity",
-        CancelReason::System => "the venue ended the login",
-        CancelReason::Supervisory => "the venue's supervision",
-        CancelReason::Expired => "its time was over",
-        CancelReason::EndOfDay => "the day ended",
+        CancelReason::System => "cancelled by the venue after a disconnect, or at its shutdown",
+        CancelReason::Supervisory => "cancelled by the venue's operator",
+        CancelReason::Expired => "expired",
+        CancelReason::EndOfDay => "end of the trading day",
         CancelReason::Halted => "trading is halted",
         CancelReason::SelfTrade => "it would have traded with its owner",
         _ => "another reason",
@@ -200,31 +200,33 @@ pub(super) fn cancel_reason(reason: CancelReason) -> &'static str {
 pub(super) fn reject_reason(reason: RejectReason) -> &'static str {
     match reason {
         RejectReason::UnknownInstrument => "the venue has no such instrument: see instruments",
-        RejectReason::PriceNotOnTick => "the price is no multiple of the tick: see instruments",
+        RejectReason::PriceNotOnTick => "the price is not a multiple of the tick size: see instruments",
         RejectReason::PriceOutsideCollar => "the price is outside the instrument's collar",
         RejectReason::InvalidQty => {
-            "the amount is no multiple of the lot, or above the instrument's largest: see instruments"
+            "the amount is not a multiple of the lot size, or above the instrument's maximum: see instruments"
         }
-        RejectReason::InvalidMinQty => "the least quantity is above the amount, or the order may rest",
+        RejectReason::InvalidMinQty => "the minimum quantity is above the amount, or the order may rest",
         RejectReason::TimeInForceNotOffered => "this time in force is not offered",
         RejectReason::DisplayNotOffered => "this display is not offered",
         RejectReason::CrossNotOffered => "this cross is not offered",
         RejectReason::InvalidSide => "neither buy nor sell",
         RejectReason::Halted => "the instrument does not trade now: wait until it opens",
-        RejectReason::UnknownOrder => "the order is not open any more: see orders",
-        RejectReason::BookFull => "the venue holds as many orders as it may: cancel some, or wait",
+        RejectReason::UnknownOrder => "the order is no longer open: see orders",
+        RejectReason::BookFull => "the venue's maximum of open orders is reached: cancel some, or wait",
         RejectReason::NotAuthorised => "the user may not trade here",
         RejectReason::OptionNotOffered => "the venue does not offer this",
         RejectReason::RateAboveLimit => "too many messages a second: wait, and enter it again",
-        RejectReason::OpenOrdersAboveLimit => "the user has as many open orders as it may: cancel one",
+        RejectReason::OpenOrdersAboveLimit => "the user's maximum of open orders is reached: cancel one",
         RejectReason::QtyAboveLimit => "the amount is above the user's limit at the venue",
         RejectReason::NotionalAboveLimit => "the value is above the user's limit at the venue",
         RejectReason::InstrumentNotAllowed => "the user may not trade this instrument",
         RejectReason::Killed => "the venue stopped the user's orders: ask its operator",
         RejectReason::OrderEntryDisabled => "the user's order entry is disabled",
-        RejectReason::InvalidDisplayQty => "display_amount is no multiple of the lot, or above the amount",
-        RejectReason::InvalidStopPrice => "the stop price is no price of this instrument",
-        RejectReason::InvalidExpireTime => "the order has no time to come",
+        RejectReason::InvalidDisplayQty => {
+            "display_amount is not a multiple of the lot size, or above the amount"
+        }
+        RejectReason::InvalidStopPrice => "the stop price is not valid for this instrument",
+        RejectReason::InvalidExpireTime => "the expiry is not in the future",
         RejectReason::JournalFull => "the venue has no room for its log: it takes cancels alone",
         RejectReason::UserRefsExhausted => {
             "the user has used all order numbers of the day: trade as another user, or wait for the next day"

@@ -250,7 +250,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     }
 }
 
-/// True if the OUCH side marking is of `side`: `B` buys; `S` sells, `T` sells short, `E` sells short exempt.
+/// True if the OUCH side marking fits `side`: `B` buys; `S` sells, `T` sells short, `E` sells short exempt.
 fn is_marking_of(side: Side, marking: u8) -> bool {
     match side {
         Side::Buy => marking == b'B',

@@ -1,4 +1,4 @@
-//! An auditor outside the engine that sees only its events.
+//! An auditor that checks an engine from outside, by its events and books.
 
 use std::collections::BTreeMap;
 

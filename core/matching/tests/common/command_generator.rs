@@ -17,7 +17,7 @@ pub struct Shape {
     pub instruments: u16,
     /// Number of adjacent prices that nearly all orders use.
     pub prices: u32,
-    /// N, where one in N orders is special.
+    /// About one in this many orders is special.
     pub special: u32,
     /// Number of rare venue commands in a thousand commands.
     pub rare: u32,
@@ -25,12 +25,12 @@ pub struct Shape {
     pub auctions: u32,
     /// Number of commands that set a price band, in a thousand commands.
     pub bands: u32,
-    /// N, where one command in N that can restrict orders does so; the others lift earlier restrictions.
+    /// One in this many commands that can restrict orders does so; the others lift earlier restrictions.
     pub harsh: u32,
 }
 
 impl Shape {
-    /// All kinds of commands.
+    /// The usual mixture of commands; each of the other shapes varies it.
     pub const MIXED: Shape = Shape {
         sessions: 4,
         instruments: 3,
@@ -49,7 +49,7 @@ impl Shape {
     pub const AUCTIONS: Shape = Shape { instruments: 1, prices: 7, auctions: 120, harsh: 6, ..Shape::MIXED };
     /// Frequent limits, kill switches, suspensions and ends of day.
     pub const HARSH: Shape = Shape { rare: 120, harsh: 2, ..Shape::MIXED };
-    /// Frequent changes of price bands, with auctions that end the pauses.
+    /// Frequent changes of price bands, and auctions that end the pauses caused by the bands.
     pub const BANDS: Shape = Shape { auctions: 30, bands: 60, harsh: 2, ..Shape::MIXED };
 
     pub const ALL: [Shape; 6] =
@@ -167,7 +167,7 @@ impl CommandGenerator {
         self.one_in(self.shape.harsh)
     }
 
-    /// A command that begins or ends an auction.
+    /// An auction's command: a state change, a cross, or a publication of the imbalance.
     fn auction(&mut self) -> CommandKind {
         let instrument = self.instrument();
         let kind = [CrossKind::Opening, CrossKind::Closing, CrossKind::Halt, CrossKind::Intraday]
@@ -236,7 +236,7 @@ impl CommandGenerator {
         }
     }
 
-    /// Order parameters: plain, or of every kind of special order, some of them invalid.
+    /// Time in force and instructions of an order: plain, or of any kind of special order, some invalid.
     fn special(&mut self) -> (TimeInForce, Option<OrderInstructions>) {
         use TimeInForce::{Day, Gtc, Gtt, Ioc};
         let mut instructions = OrderInstructions::default();

@@ -1,4 +1,5 @@
-//! Events as text; related events share a line.
+//! Events as text; related events share a line. `s2 1` is the order with `UserRefNum` 1 of session 2, `#1` an
+//! order id, and `m1` a match id.
 //!
 //! | text | events |
 //! |---|---|
@@ -6,8 +7,8 @@
 //! | `rests as #1`, `rests as #1 showing 20` | the same, and all or part of the order is added to the book |
 //! | `s2 1 takes 30 @ 10.00 of s1 1 #1 m1` | the execution, sent to both owners and the public |
 //! | `s2 1 takes 30 @ 10.00 of s1 1, a hidden sell, m1` | the same with an undisplayed resting order |
-//! | `s1 1 and s2 1 trade 30 @ 10.00 OpeningCross m1` | the execution in a cross, sent to both |
-//! | `s1 1 shows 20 as #2, sell @ 10.00` | the next part is added to the book, and the owner informed |
+//! | `s1 1 and s2 1 trade 30 @ 10.00 OpeningCross m1` | the execution in a cross, sent to both owners |
+//! | `s1 1 shows 20 as #2, sell @ 10.00` | the next part is added to the book, and the owner is informed |
 //! | two events with `;` between them | a cancel or a reduction: the owner's event, then the public one |
 
 use tickpath_matching::{Command, CommandKind};

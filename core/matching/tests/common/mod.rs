@@ -4,7 +4,7 @@ use tickpath_book::OrderBooks;
 use tickpath_matching::{Command, CommandKind, Engine, EventListener, Owner};
 use tickpath_types::*;
 
-/// Tick 0.01, prices 5.00 to 15.00, quantities up to 10,000; lots of 1 for instrument 1, of 10 for the others.
+/// Instruments with tick 0.01, collar 5.00 to 15.00 and `max_qty` 10,000; lot size 1 for the first, else 10.
 pub fn instruments(count: u16) -> Vec<Instrument> {
     let instrument = |id| Instrument {
         id: InstrumentId(id),

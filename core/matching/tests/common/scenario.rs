@@ -37,7 +37,7 @@ fn check_with<B: OrderBooks<Owner>>(scenario: &str) {
     let mut engine: Engine<B> = Engine::new(&instruments(3), small()).unwrap();
     let mut auditor = Auditor::new(3);
     let mut sequence = 0;
-    // Instruments 1 and 2 trade from the start; the scenario opens 3.
+    // Instruments 1 and 2 trade from the start; a scenario can open instrument 3.
     for instrument in [InstrumentId(1), InstrumentId(2)] {
         let state = TradingState::Trading;
         let command = numbered(&mut sequence, 0, CommandKind::OpenInstrument { instrument, state });

@@ -1,4 +1,4 @@
-//! One channel of a capture: the sequence of its messages, over one line or several.
+//! One channel of a capture: puts the messages from its lines in sequence, and detects gaps and duplicates.
 
 use core::net::SocketAddrV4;
 use std::collections::BTreeMap;
@@ -68,7 +68,7 @@ pub struct ChannelReport {
     /// Number of books recovered by a refresh in the capture.
     #[serde(rename = "healed")]
     pub recovered: u64,
-    /// Counters of the segments of a TCP stream.
+    /// Counters of the channel's TCP segments; `None` for UDP.
     pub stream: Option<StreamCounters>,
 }
 
@@ -102,7 +102,7 @@ enum Comparison {
     Unknown,
 }
 
-/// The treatment of a packet's messages.
+/// The treatment of a packet, as `Channel::judge` decides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Verdict {
     /// Apply the messages, except this number of leading ones, which arrived before.
@@ -226,7 +226,7 @@ impl Channel {
         }
     }
 
-    /// Sets the next expected sequence number to `first`, if no packet arrived yet.
+    /// Records that `first` is the next number to be sent. If no packet arrived yet, expects it next.
     pub(crate) fn expect(&mut self, first: u64) {
         if self.next.is_none() {
             self.report.first_sequence = first;
@@ -254,7 +254,7 @@ impl Channel {
         self.next
     }
 
-    /// Restarts the sequence numbers at `first`, and drops held packets, which have earlier numbers.
+    /// Restarts the sequence numbers at `first`, and drops held packets, which are numbered as before.
     pub(crate) fn restart(&mut self, first: u64) {
         self.report.restarts += 1;
         (self.next, self.end) = (Some(first), first);

@@ -1,4 +1,4 @@
-//! Packet captures: their protocols, their channels in sequence, and the books of each recording.
+//! Replays packet captures: identifies protocols, puts channels in sequence, and builds books per recording.
 //!
 //! A capture may hold several recordings: an ITCH session, an IEX feed, or all channels of an XDP market is
 //! one recording. Every packet belongs to a flow; the content of a flow's packets identifies its protocol.

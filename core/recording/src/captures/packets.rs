@@ -1,4 +1,4 @@
-//! The interface of a packet protocol for captures.
+//! The interface through which a capture uses a packet protocol.
 
 use super::recordings::Delivery;
 use crate::error::Result;

@@ -49,7 +49,8 @@ impl ReferenceEngine {
         }
     }
 
-    /// Returns true if at least the minimum quantity would trade; tries it on a copy of the whole engine.
+    /// Returns true if the order would execute its minimum quantity or more; tries it in a copy of this
+    /// engine.
     pub(super) fn would_trade_minimum(&self, incoming: &Incoming) -> bool {
         let (mut trial, mut attempt) = (self.clone(), *incoming);
         trial.trade(&mut attempt);

@@ -201,7 +201,7 @@ impl ReferenceEngine {
         qty.0.is_multiple_of(self.instruments[&open.order.instrument].instrument.lot_size.0)
     }
 
-    /// Checks an order with open quantity `leaves`, which replaces `old` if given. Returns its limit price
+    /// Checks an order that has open quantity `leaves` and replaces `old`, if given. Returns its limit price
     /// for matching.
     fn check(
         &self,
@@ -308,7 +308,8 @@ pub(super) fn is_special(order: &EnterOrder) -> bool {
     order.special.is_some() || matches!(order.time_in_force, TimeInForce::Gtt | TimeInForce::Gtc)
 }
 
-/// Units of `max_special_orders` that an order takes.
+/// Units of `max_special_orders` that an order takes: 1, plus 1 per displayed part of an order with a
+/// display quantity.
 pub(super) fn parts_of(order: &EnterOrder) -> u64 {
     match order.special.unwrap_or_default().display_qty.0 {
         0 => 1,

@@ -47,7 +47,7 @@ pub(super) struct Session {
 pub struct ReferenceOrder {
     /// The order as entered.
     pub order: EnterOrder,
-    /// The session that entered it.
+    /// The session that entered the order.
     pub session: SessionId,
     /// Entry number; orders entered later have greater ones.
     pub(super) entry: u64,
@@ -64,7 +64,7 @@ pub struct ReferenceOrder {
     pub(super) hidden_at: u64,
     /// True for a stop order until it is triggered and processed.
     pub(super) is_waiting: bool,
-    /// True once a trade has reached its stop price.
+    /// True once a trade has reached the order's stop price.
     pub(super) is_reached: bool,
     pub(super) parts: u64,
 }
@@ -76,7 +76,7 @@ impl ReferenceOrder {
         self.shown + self.hidden
     }
 
-    /// The time of day at which it expires; `None` if it does not expire within the day.
+    /// The time of day at which the order expires; `None` if it does not expire within the day.
     #[must_use]
     pub fn expires_at(&self) -> Option<Nanos> {
         let seconds = self.order.special.unwrap_or_default().expire_at;

@@ -9,7 +9,7 @@ use super::*;
 const CLIENT: HostId = HostId(1);
 const SERVER: HostId = HostId(2);
 const SERVER_ADDRESS: SocketAddrV4 = SocketAddrV4::new(Ipv4Addr::new(10, 0, 0, 1), 7_001);
-/// Longer than any delivery takes without a partition.
+/// A duration longer than any delay, except that of data that a partition holds back.
 const LONG: Nanos = Nanos::from_secs(1);
 
 /// Advances the time until all data has arrived, except data that a partition holds back.

@@ -11,7 +11,7 @@ use tickpath_timing::{
 };
 use tickpath_types::{Nanos, Sequence, SessionId, UserRefNum};
 
-/// Tables of 16 entries; messages are finalised after 500 ns and tokens after 1,000 ns.
+/// Tables of 16 entries; tokens are finalised after 1,000 ns, other messages after 500 ns.
 pub const SMALL: JoinerConfig =
     JoinerConfig { market_capacity: 16, command_capacity: 16, token_capacity: 16, age: Nanos(1_000) };
 

@@ -207,7 +207,7 @@ fn the_kill_switch_cancels_and_refuses_new_orders() {
     assert_eq!(rig.stop(StopReason::Shutdown), "");
     assert_eq!(rig.engine.stopped(), Some(StopReason::Killed), "the first reason stays");
 
-    // The order that remains is cancelled, whether or not the replacement succeeds.
+    // Only order 1 or its replacement, order 3, can remain; both cancels were sent, and that of 3 succeeds.
     rig.accept_replace(1, 3);
     rig.event(canceled(3, 100, CancelReason::User));
     rig.event(canceled(2, 100, CancelReason::User));

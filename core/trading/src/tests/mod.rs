@@ -15,7 +15,7 @@ use crate::{Context, OrderUpdate, Strategy};
 
 type Action = Box<dyn FnOnce(&mut Context<'_>)>;
 
-/// Runs a test's closure on the next market update, and records the order updates that it receives.
+/// A strategy that runs a test's closure on the next market update and records all order updates.
 pub struct Scripted {
     next: Option<Action>,
     pub updates: Vec<OrderUpdate>,

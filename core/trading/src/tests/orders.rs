@@ -68,7 +68,7 @@ fn a_broken_execution_is_reversed_once() {
     rig.event(broken(5));
     let change = OrderChange::Broken { qty: Qty(30), price: Price(90), reason: BrokenReason::Erroneous };
     assert_eq!((rig.last_update().change, rig.last_update().order.user_ref), (change, UserRefNum(1)));
-    // The order does not change: the executed quantity does not reopen.
+    // The order does not change: the executed quantity does not become open again.
     assert_eq!((state(&rig, 1), open_qty(&rig), net_qty(&rig)), ("Live 50/50".to_owned(), 50, 20));
     let count = rig.engine.strategy().updates.len();
     rig.event(broken(5));
@@ -134,7 +134,7 @@ fn numbers_continue_after_an_earlier_run() {
     let mut rig = Rig::new(Scripted::new());
     rig.engine.handle_numbering(UserRefNum(41));
     rig.act(|cx| assert_eq!(cx.buy(ONE, Qty(10), Price(90)), Ok(UserRefNum(41))));
-    // Executions of the earlier run's orders do not belong to this engine.
+    // An execution of an earlier run's order does not change this engine's position.
     rig.event(executed(40, 5, 90));
     assert_eq!((net_qty(&rig), rig.engine.desk().orders().counters().unknown), (0, 1));
     rig.event(executed(41, 5, 90));
@@ -551,7 +551,8 @@ fn exposure_of_an_executed_pending_replacement_is_bounded() {
 }
 
 proptest! {
-    /// For any events in any order, lists, counts and bounds agree, and every ignored event is counted.
+    /// After any events in any order, the lists of open orders match the counts and the open quantity, and
+    /// every ignored event is counted.
     #[test]
     fn books_stay_consistent_under_any_events(steps in prop::collection::vec(step(), 1..300)) {
         let mut orders = manager(6, 1);
@@ -561,7 +562,7 @@ proptest! {
             let listed: Vec<_> = Side::BOTH.iter().flat_map(|side| orders.open(ONE, *side)).collect();
             prop_assert_eq!(listed.len(), orders.total_open());
             prop_assert_eq!(listed.len(), orders.open_count(ONE) as usize);
-            // A reopened order counts as open, even beyond the manager's bound.
+            // A reopened order counts as open, even beyond the manager's maximum of 6.
             let reopened = usize::try_from(orders.counters().reopened).unwrap();
             prop_assert!(listed.len() <= 6 + reopened);
             prop_assert!(listed.iter().all(|order| order.is_open()));

@@ -3,7 +3,7 @@ use tickpath_types::{CancelReason, InstrumentId, Nanos, OrderId, Side, TimeInFor
 use crate::testing::{Rig, canceled, executed, quote, trade};
 use crate::{LiquidityTaker, MakerConfig, MarketMaker, OwnOrder, Strategy};
 
-/// Returns a strategy's requests in a small random market with fills, which is the same in each call.
+/// Returns a strategy's requests in a small random market with fills. The market is the same in each call.
 fn requests_of<S: Strategy>(strategy: S) -> Vec<String> {
     let mut rig = Rig::new(strategy);
     let mut state = 12_345_u64;

@@ -114,7 +114,7 @@ fn a_resting_order_that_trades_hides_no_incoming_one() {
     assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 8)), "#2 buy 100 @101 ioc");
 }
 
-/// Returns an execution in which the own order was the incoming one.
+/// Returns an execution of an incoming own order.
 fn taken(user_ref: u32, qty: u64) -> OrderEventKind {
     match executed(user_ref, qty, 101) {
         OrderEventKind::Executed { user_ref, qty, price, match_id, .. } => {

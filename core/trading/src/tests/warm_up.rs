@@ -124,7 +124,7 @@ fn numbers_restart_past_the_bound() {
     assert_numbers_restart(&taken);
 }
 
-/// Checks that UserRefNums exceed the limit by at most one step's requests, and then restart at 1.
+/// Checks that UserRefNums exceed `USER_REF_MAX` by at most one step's requests, and then restart at 1.
 fn assert_numbers_restart(steps: &[Vec<OrderRequest>]) {
     let numbers: Vec<_> = steps.iter().flatten().map(|request| request.user_ref().0).collect();
     let mut restarts = 0;
@@ -139,7 +139,7 @@ fn assert_numbers_restart(steps: &[Vec<OrderRequest>]) {
     assert!(restarts > 10, "{restarts}");
 }
 
-/// A boxed strategy, as created from a configuration, makes the same requests as an unboxed one.
+/// The warm-up of a boxed strategy makes the same requests as that of an unboxed one.
 #[test]
 fn a_boxed_strategy_is_warmed_up_as_well() {
     let plain = warmed_up(MarketMaker::warmed_up(MakerConfig::default()), u32::MAX).1;

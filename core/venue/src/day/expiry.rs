@@ -4,7 +4,7 @@ use tickpath_types::Nanos;
 
 const SECONDS: usize = 24 * 3_600;
 const NANOS_PER_SECOND: u64 = 1_000_000_000;
-/// Value of `next` while no expiry is recorded.
+/// Value of `Expiries::next` while no expiry is recorded.
 const NEVER: Nanos = Nanos(u64::MAX);
 
 /// Set of the seconds of the day at which open orders may expire: a bitmap with one bit per second.
@@ -19,7 +19,7 @@ impl Expiries {
         Expiries { seconds: vec![0; SECONDS.div_ceil(64)].into(), next: NEVER }
     }
 
-    /// Records an expiry time. One after the next midnight is ignored, because the order ends with the day.
+    /// Records an expiry at this second of the day. One at 24:00 or later is ignored: the day ends the order.
     #[cold]
     pub(crate) fn add(&mut self, second: u32) {
         if let Some(word) = self.seconds.get_mut(second as usize / 64) {
@@ -51,7 +51,7 @@ impl Expiries {
 mod tests {
     use super::*;
 
-    /// Returns whether orders are due at this second, and clears them.
+    /// Returns whether an expiry is due at this second; clears the due expiries.
     fn take(expiries: &mut Expiries, second: u64) -> bool {
         let at = Nanos::from_secs(second);
         let are_due = expiries.are_due(at);

@@ -13,19 +13,19 @@ use tickpath_types::Nanos;
 /// Settings of the venue's trading day.
 #[derive(Clone, Debug)]
 pub struct DaySettings {
-    /// Interval at which an auction publishes an instrument's indicative price and imbalance.
+    /// Interval between two publications of the indicative price and imbalance in an auction.
     pub imbalance_interval: Nanos,
-    /// Duration of the trading pause that an order causes instead of a trade outside the price band. A cross
-    /// ends the pause.
+    /// Duration of a trading pause. It begins when an order would trade outside the price band, and ends with
+    /// a cross.
     pub pause: Nanos,
     /// Width of the initial price bands, in ppm of the reference price; no band when `None`.
     pub price_band_ppm: Option<u32>,
-    /// The schedule. If `None`, all instruments trade from the venue's start, and a command ends the day.
+    /// The schedule. If `None`, all instruments trade from the start, and the administrator ends the day.
     pub schedule: Option<Schedule>,
 }
 
 impl Default for DaySettings {
-    /// Imbalances every second, pauses of 5 s, no schedule and no price band.
+    /// An imbalance every second, pauses of 5 s, no schedule and no price band.
     fn default() -> Self {
         DaySettings {
             imbalance_interval: Nanos::from_secs(1),

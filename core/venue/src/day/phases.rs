@@ -1,4 +1,4 @@
-//! Translation of each phase into commands.
+//! Translates the phases of the trading day into commands of the log.
 
 use std::sync::Arc;
 
@@ -27,14 +27,14 @@ pub const fn commands_max(max_id: InstrumentId) -> usize {
     COMMANDS_PER_INSTRUMENT * max_id.0 as usize + COMMANDS_OF_VENUE
 }
 
-/// The state of the day that results from the log.
+/// The state of the trading day that a replay of the log yields.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReplayedDay {
     /// System events of the current day.
     pub system_events: Vec<SystemEventCode>,
     /// Instruments for which the log has an `OpenInstrument` command in the current day.
     pub opened: Vec<InstrumentId>,
-    /// For each instrument with an imbalance in the current day, the kind of cross in the last one.
+    /// Kind of cross in the latest imbalance of each instrument that had one in the current day.
     pub crosses: Vec<(InstrumentId, CrossKind)>,
     /// The last completed schedule step: its day, counted from 1970-01-01, and its second of the day.
     pub schedule: Option<(u32, u32)>,
@@ -104,7 +104,7 @@ struct Listing {
 }
 
 impl Day {
-    /// The day that results from the replayed log.
+    /// Creates the day from `replayed`, the state that results from the log.
     #[must_use]
     pub fn new(
         settings: DaySettings,
@@ -230,7 +230,7 @@ impl Day {
 
     /// Emits the commands due at `now` that end pauses and publish imbalances. The caller adds order expiry.
     pub fn tick(&mut self, now: Nanos, emit: &mut impl FnMut(CommandKind)) {
-        // The first tick only starts the interval: each auction publishes an imbalance when it begins.
+        // The first tick only starts the interval: an auction publishes its first imbalance when it begins.
         let is_published = self.next_imbalance != Nanos::ZERO && now >= self.next_imbalance;
         if is_published || self.next_imbalance == Nanos::ZERO {
             self.next_imbalance = now + self.settings.imbalance_interval;
@@ -396,7 +396,7 @@ pub enum InstrumentSelection<'a> {
 pub enum BandWidth {
     /// No band.
     Off,
-    /// Parts per million of the reference price, rounded down to a tick, at least one tick.
+    /// Distance of each edge in ppm of the reference price, rounded down to a tick, at least one tick.
     Ppm(u32),
     /// Distance of each edge from the reference price.
     Price(Price),

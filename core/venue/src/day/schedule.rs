@@ -7,7 +7,7 @@ use super::Phase;
 /// A step of the daily schedule; `I` is the type that identifies an instrument.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScheduleStep<I = InstrumentId> {
-    /// Seconds since midnight in the schedule's time zone.
+    /// Start of the step, in seconds since midnight in the schedule's time zone.
     pub second: u32,
     /// The phase that begins.
     pub phase: Phase,
@@ -27,7 +27,7 @@ pub struct Schedule {
 /// Position of the next schedule step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct SchedulePosition {
-    /// Days since 1970-01-01 in the schedule's time zone.
+    /// Day of the step, counted from 1970-01-01 in the schedule's time zone.
     pub(crate) day: u32,
     /// Index in [`Schedule::steps`].
     pub(crate) step: usize,
@@ -36,7 +36,7 @@ pub(crate) struct SchedulePosition {
 const DAY_SECONDS: i64 = 24 * 3_600;
 
 impl Schedule {
-    /// Days since 1970-01-01 and seconds since midnight, in the schedule's time zone.
+    /// Converts `now` to days since 1970-01-01 and seconds since midnight, in the schedule's time zone.
     fn local(&self, now: Nanos) -> (u32, u32) {
         let seconds = (now.0 / 1_000_000_000) as i64 + i64::from(self.utc_offset);
         (seconds.div_euclid(DAY_SECONDS) as u32, seconds.rem_euclid(DAY_SECONDS) as u32)
@@ -68,7 +68,7 @@ impl Schedule {
         is_due.then(|| (step, SchedulePosition { step: position.step + 1, ..position }))
     }
 
-    /// Replaces a position after a day's last step by the first step of the next day, or of today if later.
+    /// Moves a position after a day's last step to the next day's first step, or to today's if that is later.
     fn normal(&self, position: SchedulePosition, today: u32) -> SchedulePosition {
         if position.step < self.steps.len() {
             return position;
@@ -103,7 +103,7 @@ impl<I: PartialEq> ScheduleStep<I> {
     /// Checks the step against the preceding steps.
     ///
     /// # Errors
-    /// A description of the contradiction and of what to change, in one line.
+    /// One line that says why the step is invalid and what to change.
     pub fn check(&self, before: &[ScheduleStep<I>]) -> Result<(), String> {
         let ScheduleStep { second, phase, instruments } = self;
         let (name, at) = (phase.name(), time_of_day(*second));

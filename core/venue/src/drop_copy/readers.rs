@@ -16,14 +16,14 @@ struct Reader {
     source: Option<CopySource>,
 }
 
-/// Users of the drop copy port, identified by registry index, and the streams of those that are logged in.
+/// The drop copy port's users, identified by registry index, and the streams of the logged-in ones.
 ///
 /// Includes users without access to this port: their logins are rejected in the same way as unknown names.
 pub struct Readers {
     session: Session,
     registry: UserRegistry,
     readers: Vec<Reader>,
-    /// The streams, keyed by connection index.
+    /// The streams of copies, keyed by connection index.
     pub streams: CopyStreams,
 }
 

@@ -42,7 +42,7 @@ pub fn count(watched: &Watched, next_numbers: impl Iterator<Item = u64>) -> u64 
 /// Position of a reader's message in the [`CopyStore`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CopyPosition {
-    /// The message is stored at this position, or is the next one to be stored and will be there.
+    /// The message is stored here. If it is the reader's next and not yet stored, it will be here or later.
     At(u64),
     /// The message is no longer kept.
     Before,
@@ -50,7 +50,7 @@ pub enum CopyPosition {
     Beyond,
 }
 
-/// A fixed number of the newest messages; older ones are overwritten.
+/// A ring of the newest messages to all users; a new message overwrites the oldest.
 pub struct CopyStore {
     slots: Box<[Entry]>,
     /// Position of the next message, counted from the first message ever stored.
@@ -101,7 +101,7 @@ impl CopyStore {
         1 + count(watched, self.next_numbers.iter().copied())
     }
 
-    /// Position of message `number` of the reader that watches these users. Searches from the newest message.
+    /// Position of message `number` in the stream of a reader that watches these users. Searches backwards.
     pub fn find(&self, watched: &Watched, number: u64) -> CopyPosition {
         let mut at = self.next;
         let mut found = self.next_number(watched);

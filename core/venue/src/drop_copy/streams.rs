@@ -35,17 +35,17 @@ pub struct CopyStreams {
 struct Live {
     follower: LogFollower,
     store: CopyStore,
-    /// Messages of the last command above `messages_per_run`, stored by the next calls of `follow`. An end of
-    /// day, for example, causes many.
+    /// Messages of the last command beyond `messages_per_run`; the next calls of `follow` store them. The end
+    /// of the day, for example, causes many.
     waiting: VecDeque<Entry>,
-    /// Readers may start once the log has been read up to this command.
+    /// The command up to which the log must be read before readers may start.
     ready_at: Sequence,
 }
 
 /// A second reading of the log, for a reader that starts before the kept messages.
 struct Rewind {
     follower: LogFollower,
-    /// Key of the rewinding reader.
+    /// Key of the rewinding reader: its connection index.
     key: usize,
     /// Number, in the reader's stream, of the next message that the rewind will read from the log.
     next_number: u64,
@@ -62,7 +62,7 @@ struct Rewind {
 pub enum CopySource {
     /// The store of the newest messages, from this position.
     Store(u64),
-    /// The messages that the rewind has read for the reader.
+    /// The queue of messages that the rewind has read for the reader.
     Rewind,
 }
 
@@ -71,7 +71,7 @@ pub enum CopySource {
 pub enum CopyStart {
     /// The stream starts with this message number, from this source.
     At(u64, CopySource),
-    /// The number is above that of the next message, or the log cannot supply the message.
+    /// The requested number is above that of the next message, or the log cannot supply the message.
     NotAvailable,
     /// The log is being read again for another reader.
     Busy,
@@ -106,7 +106,7 @@ impl CopyStreams {
         CopyStreams { log, retained, messages_per_run, live: None, rewind: None }
     }
 
-    /// Makes newly durable commands wake the thread behind `waker`.
+    /// Registers `waker`: the log wakes the waker's thread when commands become durable.
     pub fn wake_by(&self, waker: &Waker) {
         self.log.wake_by(waker);
     }
@@ -188,8 +188,8 @@ impl CopyStreams {
         self.rewind.as_ref().map(|rewind| rewind.key)
     }
 
-    /// Continues the rewind for its reader, which watches these users. `takes_all` is true when nothing is
-    /// pending on the reader's connection. If the part of the log to be read was removed, the result is
+    /// Continues the rewind for its reader, which watches these users. `takes_all` is true when the reader's
+    /// connection has no unsent data. If the part of the log to be read was removed, the result is
     /// [`RewindRun::Lost`]; other readers are not affected.
     pub fn advance_rewind(&mut self, watched: &Watched, takes_all: bool, now: Nanos) -> RewindRun {
         let (Some(rewind), Some(live)) = (&mut self.rewind, &self.live) else { return RewindRun::Read(0) };

@@ -1,4 +1,4 @@
-//! Messages that are no longer in memory, recomputed from the commands in the log.
+//! Published messages that are no longer in memory, recomputed from the commands in the log.
 
 use std::sync::Arc;
 
@@ -13,20 +13,20 @@ use crate::message_log::MessageStore;
 use crate::replica::{Definition, Replica};
 use crate::stored_log::{LogResult, StoredCommands, StoredLog};
 
-/// Capacity of each ring; the publisher drops and counts requests for which the request ring has no slot.
+/// Capacity of the request ring and the answer ring. The publisher drops requests while their ring is full.
 const RING_CAPACITY: usize = 16;
 const COMMANDS_PER_RUN: usize = 1 << 13;
-/// Minimum time between snapshot reads from disk: requests for messages far apart must not overload it.
+/// Minimum time between reads of a snapshot, so that requests for distant messages do not overload the disk.
 const REWIND_INTERVAL: Nanos = Nanos::from_millis(200);
 /// Time without a request after which the archive drops its replica, to free the memory.
 const STATE_TTL: Nanos = Nanos::from_secs(30);
 /// Maximum time spent on a request, so that it does not delay later ones; a slower request gets no answer.
 const TIME_MAX: Nanos = Nanos::from_secs(2);
-/// Distance in messages ahead of the state, below which commands are applied instead of reading a snapshot.
+/// Messages less than this far ahead of the state are reached by applying commands, not from a snapshot.
 const NEAR: u64 = 1 << 17;
 /// A sequence number above those of all commands.
 const END: Sequence = Sequence(u64::MAX);
-/// Minimum number of messages kept: a packet's first is then still kept when its last has been recomputed.
+/// Minimum number of recomputed messages kept, so that all messages of a packet are in memory together.
 const MESSAGES_KEPT_MIN: usize = 1 << 16;
 
 /// A request for the messages `first..end`; the answer goes to the address `to`.
@@ -115,9 +115,9 @@ pub struct MessageArchive<P> {
 struct State {
     replica: Replica,
     commands: Box<dyn StoredCommands>,
-    /// Last command to apply; later ones, which may have another definition, need another snapshot.
+    /// Last command that may be applied: later ones may need another definition, from a newer snapshot.
     definition_end: Sequence,
-    /// Last command of the next usable snapshot. Messages far after it are reached faster from that snapshot.
+    /// Last command of the next usable snapshot, from which distant messages are reached faster.
     next_snapshot: Sequence,
 }
 
@@ -269,7 +269,7 @@ impl<P: Copy + Send> MessageArchive<P> {
             self.is_catching_up = false;
             return CatchUp::Impossible;
         };
-        // Every published message is durable, so the durable log covers it.
+        // Only the messages of durable commands are published, so the durable log covers all of them.
         let durable = self.log.durable();
         match state.apply_commands(durable, |_| true) {
             Ok(_) if state.replica.last_command() >= durable => {
@@ -284,7 +284,7 @@ impl<P: Copy + Send> MessageArchive<P> {
         }
     }
 
-    /// Does part of the work on the requests; returns the amount of work.
+    /// Does part of the work on the current or next request; returns 0 if it could do nothing.
     pub fn poll(&mut self, now: Nanos) -> usize {
         let waiting = self.request.take().or_else(|| Some((self.port.requests.try_pop()?, now)));
         let Some((request, since)) = waiting else {
@@ -480,7 +480,7 @@ mod tests {
         assert_eq!(of(&[]), END);
         assert_eq!(of(&[&same, &same]), END);
         assert_eq!(of(&[&other, &other, &same]), Sequence(800));
-        // An unusable snapshot ends the state, unless the next usable one has the same definition.
+        // The definition ends at an unusable snapshot, unless the next usable one has the same definition.
         assert_eq!(of(&[&same, &None, &same]), END);
         assert_eq!(of(&[&other, &None, &same]), Sequence(800));
         assert_eq!(of(&[&None, &None, &same]), Sequence(800));

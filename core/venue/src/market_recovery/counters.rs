@@ -20,13 +20,13 @@ tickpath_lockfree::counters! {
         pub glimpse_evicted => "glimpse_evicted",
         /// GLIMPSE clients disconnected after an invalid message.
         pub glimpse_malformed => "glimpse_malformed",
-        /// GLIMPSE clients disconnected because they read too slowly or sent nothing.
+        /// GLIMPSE clients disconnected because they read too slowly or timed out without sending.
         pub glimpse_slow => "glimpse_slow",
         /// Snapshots taken for GLIMPSE clients.
         pub glimpse_snapshots => "glimpse_snapshots",
         /// Snapshots of single instruments taken for the multicast channel.
         pub channel_snapshots => "channel_snapshots",
-        /// Packets of multicast snapshots.
+        /// Packets with snapshots sent on the multicast channel.
         pub channel_packets => "channel_packets",
         /// Failed sends of a multicast packet, because the kernel did not accept it; it is sent again later.
         pub channel_unsent => "channel_unsent",
@@ -34,7 +34,7 @@ tickpath_lockfree::counters! {
         pub archive_answers => "archive_answers",
         /// Archive requests without an answer: the messages are not available, or took over 2 s to recompute.
         pub archive_too_old => "archive_too_old",
-        /// Snapshots read from the journal, for requests or to rebuild the state.
+        /// Searches of the journal for a usable snapshot, for a request or to rebuild the market state.
         pub archive_rewinds => "archive_rewinds",
         /// Reads of the journal that failed.
         pub archive_errors => "archive_errors",

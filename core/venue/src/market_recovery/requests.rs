@@ -10,13 +10,13 @@ use crate::retransmission_limits::RequestLimits;
 use crate::token_bucket::RateLimit;
 
 const PENDING_MAX: usize = 64;
-/// Maximum number of datagrams read per poll; above `PENDING_MAX`, so that a flood is read and dropped.
+/// Maximum number of datagrams read per poll; above `PENDING_MAX`, so that excess requests are dropped.
 pub const REQUESTS_PER_POLL: usize = 2 * PENDING_MAX;
 
 /// Requests for messages of a market data session; each is answered by one packet.
 ///
-/// The packet has as many of the messages as fit; a client that needs more sends another request. So a client
-/// gets at most one packet per request of 20 bytes, and no message twice if it waits for each packet.
+/// The packet has as many of the messages as fit; a client that needs more sends another request. So one
+/// 20-byte request causes at most one packet, and a client that waits for each packet gets no message twice.
 ///
 /// The request rate is limited per host address, `H`; answers go to a socket address, `P`.
 pub struct RetransmissionQueue<P, H> {

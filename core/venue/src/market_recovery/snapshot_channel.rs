@@ -107,7 +107,7 @@ impl SnapshotChannel {
         })
     }
 
-    /// Time of the next snapshot or heartbeat, whichever is first.
+    /// Time of the next snapshot or heartbeat, whichever is first; of the heartbeat if `image` is incomplete.
     #[must_use]
     pub fn poll_timeout(&self, image: &MarketImage) -> Nanos {
         let heartbeat = self.last_sent + HEARTBEAT;

@@ -59,8 +59,8 @@ struct Snapshot {
 
 /// Admits clients, identified by `id`, and gives each a market snapshot; `P` is the address of a peer.
 ///
-/// Checks no names and passwords, because the content is public. The number of connections, their duration
-/// and their memory are bounded. The caller keeps the [`Stage`] of each client.
+/// Names and passwords are not checked, because the content is public. The number of connections, their
+/// duration and their memory are bounded. The caller keeps the [`Stage`] of each client.
 pub struct SnapshotTurns<P> {
     market_session: Session,
     /// Clients that have not logged in.
@@ -72,7 +72,7 @@ pub struct SnapshotTurns<P> {
 }
 
 impl<P: Copy + Eq> SnapshotTurns<P> {
-    /// Creates the state without clients; `pre_login` and `served` bound the clients before and after login.
+    /// Creates the state without clients; `pre_login` limits those before login, `served` those after it.
     #[must_use]
     pub fn new(
         market_session: Session,
@@ -171,7 +171,7 @@ impl<P: Copy + Eq> SnapshotTurns<P> {
         next_message(&self.snapshots[reading.snapshot].messages, reading.place)
     }
 
-    /// Counts the readers of each snapshot by the clients' `stages`; snapshots without readers become free.
+    /// Recounts each snapshot's readers from the clients' `stages`; one without readers may be replaced.
     pub fn release<'a>(&mut self, stages: impl Iterator<Item = &'a Stage>) {
         self.snapshots.iter_mut().for_each(|snapshot| snapshot.readers = 0);
         for stage in stages {

@@ -19,7 +19,7 @@ use crate::user_limits::UserLimits;
 const MAGIC: [u8; 7] = *b"TPVENUE";
 /// The version written; earlier versions are read too.
 const VERSION: u8 = 3;
-/// Maximum of a decoded count, so that damaged bytes cause no large allocation.
+/// A larger decoded count is an error, so that damaged bytes cause no large allocation.
 const COUNT_MAX: u64 = 1 << 26;
 
 /// A replica could not be created or restored.
@@ -52,7 +52,7 @@ pub enum ReplicaError {
         /// Name of the changed field, with its old and its new value.
         field: String,
     },
-    /// The file lists instruments in another order: restore it, with new ones last, or begin a new session.
+    /// The file lists instruments in another order: restore the order, new ones last, or begin a new session.
     #[error(
         "instrument {symbol} is at place {id} of the instrument file, which is that of {known} in the journal's \
          session: list the instruments in the order in which the session added them, with new ones behind them all, or \
@@ -79,9 +79,9 @@ pub enum ReplicaError {
         capacity = expected - 1
     )]
     Capacity {
-        /// Maximum number of sessions of users, fixed when the journal's session began.
+        /// `max_sessions`, fixed when the journal's session began: the maximum number of users plus one.
         expected: u16,
-        /// Maximum number of sessions in the configuration.
+        /// `max_sessions` that the configuration requires.
         found: u16,
     },
     /// The engine's state cannot be restored: use an older snapshot, or raise the limits.
@@ -97,7 +97,7 @@ const fn damaged(field: &'static str) -> ReplicaError {
 }
 
 impl Replica {
-    /// Appends the encoding to `out`. Too slow for the hot path: visits all books, copies all kept messages.
+    /// Appends the encoding to `out`: all books and all kept messages, so it is too slow for the hot path.
     pub fn encode(&self, out: &mut Vec<u8>) {
         let Replica { definition, engine, streams, replayed } = self;
         out.extend(MAGIC);
@@ -151,7 +151,7 @@ impl Replica {
     }
 }
 
-/// A part of a snapshot whose encoding is the same in all versions.
+/// A part of a snapshot, encoded as in the current version.
 trait Part: Sized {
     fn put(&self, out: &mut Vec<u8>);
     /// Reads the bytes that [`Part::put`] writes; `field` names the part in errors.

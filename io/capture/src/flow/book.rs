@@ -47,7 +47,7 @@ struct InstrumentBook {
 }
 
 impl InstrumentBook {
-    /// The queue that holds an order, and the order's price key in the queue.
+    /// The queue for an order, and the order's price key in it; `None` for a refused order.
     fn queue(&mut self, order: &Order) -> Option<(&mut Queue, i64)> {
         let Level { side, price } = order.level;
         match order.status {
@@ -100,7 +100,7 @@ impl Books {
         })
     }
 
-    /// Held-back orders, oldest first.
+    /// Keys of an instrument's held-back orders, oldest first.
     pub(crate) fn held_back(&self, instrument: u32) -> Vec<Key> {
         let queue = self.instruments.get(instrument as usize).map(|book| &book.held_back);
         queue.into_iter().flatten().map(|(_, _, order_id)| (instrument, *order_id)).collect()

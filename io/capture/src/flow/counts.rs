@@ -1,4 +1,4 @@
-//! Counters of a mapper's work on a recording.
+//! Counts of mapped, synthesised and excluded orders and executions.
 
 /// Defines [`Exclusion`] from pairs of a reason and its description.
 macro_rules! exclusions {
@@ -58,17 +58,17 @@ pub struct ExecutionCounts {
     pub eligible: u64,
     /// Number of executions of synthesised orders that were repeated at the venue.
     pub eligible_synthesised: u64,
-    /// Number of executions in the two counts above for which an order, at a better price or ahead in the
-    /// queue, had to be evicted. Evictions follow the recording, so these do not confirm the shadow book.
+    /// Number of executions in the two counts above for which an order at a better price, or ahead in the
+    /// queue, had to be evicted first. Such an execution does not confirm the shadow book.
     pub eligible_by_eviction: u64,
     /// Number of executions that were not repeated, by [`Exclusion::index`].
     pub excluded: [u64; Exclusion::COUNT],
 }
 
-/// Counters of a mapper's work on a recording.
+/// Counts of the orders and executions that a mapper has mapped, synthesised or excluded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FlowCounts {
-    /// Executions and their results.
+    /// Counts of the recorded executions, by result.
     pub executions: ExecutionCounts,
     /// Number of adds whose order was not entered at once, by [`Exclusion::index`].
     pub adds_excluded: [u64; Exclusion::COUNT],
@@ -81,10 +81,10 @@ pub struct FlowCounts {
     pub evicted_better: u64,
     /// Number of orders cancelled because a best-levels recording executes an order behind them.
     pub evicted_ahead: u64,
-    /// Number of iceberg slices entered to repeat a fill that exceeded the displayed quantity.
+    /// Number of iceberg slices entered after a fill of the whole displayed quantity.
     pub replenished: u64,
-    /// Number of deletes, reductions and replacements of orders that are not in the shadow book.
+    /// Number of deletes and changes of orders that are not in the shadow book.
     pub unknown_changes: u64,
-    /// Number of adds of an order that already rested; the resting one was cancelled first.
+    /// Number of adds and replacements with the reference of another open order, which was cancelled first.
     pub duplicate_adds: u64,
 }

@@ -9,7 +9,7 @@ use super::survey::is_price;
 use super::{Exclusion, Expected, FlowCounts, FlowStep, ORDER_QTY_MAX, Survey};
 use crate::{Depth, EventKind, Level, RecordedEvent};
 
-/// Bounds of a mapper.
+/// Limits of a mapper.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowLimits {
     /// Maximum number of orders in the shadow book, including held-back ones; adds beyond it are excluded.
@@ -252,7 +252,7 @@ impl Mapper {
         }
     }
 
-    /// Adds an order to the shadow book: entered at the tail of its level, held back or refused.
+    /// Enters an order at the venue, holds it back or refuses it, and adds it to the shadow book.
     fn add(&mut self, key: Key, level: Level, qty: Qty, is_synthesised: bool) {
         if self.books.order(key).is_some() {
             self.counts.duplicate_adds += 1;
@@ -269,7 +269,7 @@ impl Mapper {
         self.books.add(key, level, qty, status, is_synthesised);
     }
 
-    /// Returns the status of a new order; enters an order that can rest.
+    /// Enters a new order at the venue if it can rest. Returns the order's status.
     fn enter_or_hold(&mut self, key: Key, level: Level, qty: Qty) -> OrderStatus {
         if let Some(reason) = self.refusal(key.0, level, qty) {
             return OrderStatus::Refused(reason);
@@ -315,7 +315,7 @@ impl Mapper {
         }
     }
 
-    /// Reduces an order in place, in the shadow book and at the venue; false for an unknown order.
+    /// Reduces an order to `left`, in the shadow book and at the venue; false for an unknown order.
     fn reduce_to(&mut self, key: Key, left: Qty) -> bool {
         let Some(order) = self.books.order(key) else { return false };
         if let OrderStatus::Resting(user_ref) = order.status {
@@ -387,14 +387,14 @@ impl Mapper {
         }
     }
 
-    /// Cancels orders that an order at `level` would cross. As that order rests, they were removed before it.
+    /// Cancels orders that a recorded resting order at `level` would cross: they were removed before it.
     fn evict_crossed(&mut self, instrument: u32, level: Level) {
         while self.books.crosses(instrument, level) && self.evict_front(instrument, level.side.opposite()) {
             self.counts.evicted_better += 1;
         }
     }
 
-    /// Cancels the front order of a side if the recording has no later event of it; returns true if so.
+    /// Cancels the front order of a side if the recording has no later event of it. True if it was cancelled.
     fn evict_front(&mut self, instrument: u32, side: Side) -> bool {
         let Some(front) = self.books.front(instrument, side) else { return false };
         let has_no_later_event =

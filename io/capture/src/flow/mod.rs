@@ -18,13 +18,13 @@
 //! Assumptions of the mapper:
 //!
 //! - *Transactions.* Within one transaction the fills are reported in no particular order, so the mapper
-//!   takes them in price-time order. A fill is excluded for an order ahead only if that order has no
+//!   takes them in price-time order. An order ahead of the filled one excludes the fill only if it has no
 //!   fill in the transaction. In a transaction with fills, a `Delete` of an order without a fill is mapped
 //!   before them: it is assumed to be self-match prevention, which the recording does not mark.
 //! - *Icebergs.* A fill that exceeds the displayed quantity is assumed to include replenished slices. The
 //!   mapper enters each slice as a separate order at the tail of the level.
-//! - *Crossed orders.* Makers are post-only. An add that would cross the shadow book is held back and entered
-//!   once it no longer crosses, as happens around an auction.
+//! - *Crossed orders.* The maker's orders are post-only. An add that would cross the shadow book is held back
+//!   and entered once it no longer crosses, as happens around an auction.
 //! - *Partial depth.* A best-levels recording never announces orders that are entered at deeper levels, and
 //!   lacks the cancels of orders that sank to deeper levels. The mapper enters unannounced orders
 //!   (*synthesised*) between the recorded adds, in the sequence of the order references. It cancels sunk
@@ -62,11 +62,11 @@ pub enum Role {
 /// One request to send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowStep {
-    /// Time of the recorded event that caused the request, in the recording's time base.
+    /// Time of the recorded transaction that caused the request, in the recording's time base.
     pub ts_ns: u64,
     /// The sending session.
     pub role: Role,
-    /// The request. User reference numbers are strictly increasing per role, from 1.
+    /// The request. The UserRefNums of a role's new orders and replacements ascend from 1.
     pub request: OrderRequest,
     /// The execution that a request of the taker must cause; `None` for the maker.
     pub expected: Option<Expected>,

@@ -6,7 +6,7 @@ use tickpath_types::Qty;
 use super::book::Key;
 use crate::{EventKind, Level, RecordedEvent};
 
-/// Maximum number of orders that a survey tracks; if there are more, it reconstructs nothing.
+/// Maximum number of orders that a survey tracks; with more, the mapper neither synthesises nor evicts any.
 pub(crate) const HISTORY_ORDER_COUNT_MAX: usize = 1 << 24;
 
 /// An order that the recording refers to without announcing it.
@@ -14,7 +14,7 @@ pub(crate) const HISTORY_ORDER_COUNT_MAX: usize = 1 << 24;
 pub(crate) struct MissingAdd {
     pub(crate) key: Key,
     pub(crate) level: Level,
-    /// Total quantity of the order that the recorded events execute or cancel.
+    /// Total quantity that the recorded events execute or cancel of this order.
     pub(crate) qty: Qty,
 }
 

@@ -1,4 +1,4 @@
-//! The requests of the two sessions and their UserRefNums.
+//! The queue of the requests of the two sessions, which also assigns their UserRefNums.
 
 use std::collections::VecDeque;
 
@@ -39,7 +39,7 @@ impl RequestQueue {
         UserRefNum(*next - 1)
     }
 
-    /// Enters a resting order.
+    /// Queues a new post-only order of the maker.
     pub(crate) fn enter(&mut self, instrument: InstrumentId, level: Level, qty: Qty) -> UserRefNum {
         let user_ref = self.next(Role::Maker);
         let order = EnterOrder {
@@ -50,7 +50,7 @@ impl RequestQueue {
         user_ref
     }
 
-    /// Sends an immediate-or-cancel order that executes a resting order.
+    /// Queues an immediate-or-cancel order of the taker, which executes a resting order.
     pub(crate) fn take(&mut self, instrument: InstrumentId, side: Side, expected: Expected) {
         let user_ref = self.next(Role::Taker);
         let order = EnterOrder {
@@ -60,7 +60,7 @@ impl RequestQueue {
         self.push(Role::Taker, OrderRequest::Enter(order), Some(expected));
     }
 
-    /// Replaces a resting order; `qty` includes the executed quantity.
+    /// Queues the replacement of a resting order; `qty` includes the executed quantity.
     pub(crate) fn replace(&mut self, orig_user_ref: UserRefNum, price: Price, qty: Qty) -> UserRefNum {
         let user_ref = self.next(Role::Maker);
         let order =
@@ -69,7 +69,7 @@ impl RequestQueue {
         user_ref
     }
 
-    /// Reduces a resting order to `qty`, which includes the executed quantity; zero cancels it.
+    /// Queues the reduction of a resting order to `qty`, which includes the executed quantity; 0 cancels it.
     pub(crate) fn cancel(&mut self, user_ref: UserRefNum, qty: Qty) {
         self.push(Role::Maker, OrderRequest::Cancel(CancelOrder { user_ref, qty }), None);
     }

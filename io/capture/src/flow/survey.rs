@@ -1,4 +1,4 @@
-//! The first reading of a recording: its instruments, and the missing orders of a partial recording.
+//! Reads a recording once to find its instruments and, if it is partial, its unannounced orders.
 
 use tickpath_recording::gcd;
 use tickpath_types::{Instrument, InstrumentId, Price, Qty, Symbol};
@@ -65,7 +65,7 @@ pub struct SurveyBuilder {
 }
 
 impl SurveyBuilder {
-    /// Creates a builder for a recording with these properties.
+    /// Creates a builder for the survey of a recording with these properties.
     #[must_use]
     pub fn new(info: RecordingInfo) -> Self {
         let is_partial = matches!(info.depth, Depth::Partial { .. });
@@ -196,7 +196,7 @@ impl Survey {
         instruments
     }
 
-    /// Converts an event's price to the venue's price of its instrument.
+    /// Converts an event's price to the scale that the venue uses for the instrument.
     pub(crate) fn at_venue(&self, event: &RecordedEvent) -> RecordedEvent {
         if self.info.price_decimals == PRICE_DECIMALS {
             return *event;

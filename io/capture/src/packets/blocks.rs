@@ -7,7 +7,7 @@ use super::record::{ByteOrder, PACKET_LEN_MAX, Record, Step};
 
 /// Maximum number of interfaces per section.
 pub(super) const INTERFACES_MAX: usize = 4_096;
-/// Maximum length in bytes of a block that is read: a packet with header and options.
+/// Maximum length in bytes of a block that is parsed: the longest packet, its header and its options.
 const BLOCK_LEN_MAX: usize = PACKET_LEN_MAX + 64 * 1024;
 
 const SECTION_HEADER: u32 = 0x0a0d_0d0a;
@@ -63,7 +63,7 @@ impl Resolution {
 struct Interface {
     link: LinkLayer,
     resolution: Resolution,
-    /// Seconds to add to the time stamps.
+    /// Number of seconds to add to each time stamp of the interface.
     offset_s: i64,
 }
 
@@ -153,7 +153,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// Returns the frame in the body of an enhanced or obsolete packet block; only the first 4 bytes differ.
+    /// Returns the frame in a packet block's body. Obsolete blocks differ only in the body's first 4 bytes.
     #[inline]
     fn record<'a>(&self, is_obsolete: bool, body: &'a [u8]) -> Result<Record<'a>, String> {
         let Some(fixed) = body.first_chunk::<20>() else {

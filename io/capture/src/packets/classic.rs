@@ -13,13 +13,14 @@ const NS_PER_SEC: u64 = 1_000_000_000;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Classic {
     order: ByteOrder,
-    /// Nanoseconds per unit of a record's second time field.
+    /// Nanoseconds per unit of a record's sub-second time field.
     ns_per_unit: u64,
     link: LinkLayer,
 }
 
 impl Classic {
-    /// Returns the byte order and the nanoseconds per time unit of a file; `None` if it is not pcap.
+    /// Returns the byte order and the nanoseconds per time unit, given a file's first four bytes; `None` if
+    /// the file is not pcap.
     pub(super) const fn magic(bytes: [u8; 4]) -> Option<(ByteOrder, u64)> {
         match bytes {
             [0xd4, 0xc3, 0xb2, 0xa1] => Some((ByteOrder::Little, 1_000)),
@@ -30,11 +31,11 @@ impl Classic {
         }
     }
 
-    /// Parses the file header and returns its length; `None` when the header is incomplete or invalid.
+    /// Parses the file header; also returns its length. `None` when the header is incomplete or invalid.
     pub(super) fn parse(data: &[u8]) -> Option<(Classic, usize)> {
         let header = data.first_chunk::<FILE_HEADER_LEN>()?;
         let (order, ns_per_unit) = Classic::magic([header[0], header[1], header[2], header[3]])?;
-        // The upper bits describe a checksum after each frame. It is ignored: the IP length excludes it.
+        // Ignore the upper 16 bits: they describe a checksum after each frame, which the IP length excludes.
         let link = LinkLayer::of(order.u32(header, 20) as u16);
         Some((Classic { order, ns_per_unit, link }, FILE_HEADER_LEN))
     }

@@ -15,10 +15,10 @@ const ETHERTYPE_IPV6: u16 = 0x86dd;
 /// EtherTypes of VLAN tags: 802.1Q, 802.1ad (QinQ), and the older number of 802.1ad.
 const ETHERTYPES_VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
-/// Length in bytes of the headers of Ethernet, IPv4 without options, and UDP.
+/// Total length in bytes of three headers: Ethernet, IPv4 without options, and UDP.
 const FAST_PATH_HEADER_LEN: usize = 14 + 20 + 8;
 
-/// Mask of the IPv4 fields for "more fragments" and the offset, which are 0 except in a fragment.
+/// Mask of IPv4's "more fragments" flag and fragment offset; both are 0 in an unfragmented packet.
 const FRAGMENT: u16 = 0x3fff;
 
 const PROTOCOL_TCP: u8 = 6;
@@ -28,9 +28,9 @@ const PROTOCOL_UDP: u8 = 17;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LinkLayer {
     Ethernet,
-    /// Linux "any" device, cooked version 1.
+    /// Linux cooked capture, version 1, used for the device `any`.
     LinuxSll,
-    /// Linux "any" device, cooked version 2.
+    /// Linux cooked capture, version 2, used for the device `any`.
     LinuxSll2,
     /// An IP header, without a link-layer header.
     Raw,
@@ -65,7 +65,7 @@ pub(super) struct Datagram<'a> {
 }
 
 tickpath_types::enumerated! {
-    /// The reason why a frame has no payload.
+    /// The reason why a frame is skipped.
     pub enum Skip {
         /// The link layer is unknown.
         LinkLayer,

@@ -30,7 +30,7 @@ const WINDOW_LEN: usize = PACKET_LEN_MAX + 128 * 1024;
 /// Numbers of frames read, by transport, and of frames skipped, by reason.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounters {
-    /// Number of all frames.
+    /// Number of frames read, including skipped ones.
     pub frames: u64,
     /// Number of UDP datagrams.
     pub udp: u64,
@@ -58,7 +58,7 @@ enum Framing {
 struct State {
     framing: Framing,
     counters: PacketCounters,
-    /// Number of bytes still to be skipped.
+    /// Number of bytes of a skipped block that were not read yet.
     skip: u64,
     malformed: Option<String>,
 }
@@ -271,7 +271,7 @@ impl State {
         None
     }
 
-    /// Counts a frame and returns its packet, or `None` if it is skipped; `data` includes the frame.
+    /// Counts a frame, which must be a slice of `data`, and returns its packet; `None` if it is skipped.
     #[inline]
     fn datagram(&mut self, record: &Record<'_>, data: &[u8]) -> Option<PacketLocation> {
         self.counters.frames += 1;

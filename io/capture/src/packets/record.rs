@@ -47,7 +47,7 @@ pub(super) enum Step<'a> {
     Record(Record<'a>, usize),
     /// A frame without a time; its block has this length in bytes.
     WithoutTime(usize),
-    /// This number of bytes is to be skipped; some may not have been read yet.
+    /// A header or block without a frame, of this length in bytes; the data may end within it.
     Skip(u64),
     /// The record or block is incomplete.
     Incomplete,

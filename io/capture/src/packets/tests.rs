@@ -52,7 +52,7 @@ fn block(kind: u32, body: &[u8], is_big: bool) -> Vec<u8> {
     block
 }
 
-/// A section with a nanosecond Ethernet interface and a microsecond raw interface, and a packet from each.
+/// A pcapng section: an Ethernet interface with times in nanoseconds, a raw one in microseconds, and packets.
 fn section(is_big: bool) -> Vec<u8> {
     let word = |value: u32| if is_big { value.to_be_bytes() } else { value.to_le_bytes() };
     let half = |value: u16| if is_big { value.to_be_bytes() } else { value.to_le_bytes() };
@@ -220,7 +220,7 @@ fn lengths_beyond_the_bounds_are_errors_with_the_position() {
     let error = error.unwrap().to_string();
     assert_eq!(found.len(), 1);
     assert!(error.contains("262145 bytes") && error.contains(&format!("at byte {end} ")), "{error}");
-    // The longest possible packet.
+    // Packets of the maximum length are read.
     let longest = ethernet(&[], 0x0806, &vec![0; PACKET_LEN_MAX - 14]);
     let (_, counters, error) = read(&classic(0xa1b2_c3d4, false, 1, &[longest.clone(), longest]));
     assert!(error.is_none() && counters.skipped[Skip::NotIp.index()] == 2);

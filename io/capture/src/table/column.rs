@@ -45,7 +45,7 @@ impl Column {
     }
 }
 
-/// A value to write.
+/// The value of one cell to be written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Cell<'a> {
     /// An empty field in CSV, null in Parquet.
@@ -92,7 +92,7 @@ pub(super) struct ReadTable {
     pub(super) rows: Box<dyn Iterator<Item = Result<Vec<Value>, String>>>,
     /// Number of rows, if the file states it.
     pub(super) row_count: Option<u64>,
-    /// True when the file states the epoch of its times.
+    /// True when the file states for each column of times whether it is UTC.
     pub(super) knows_times: bool,
 }
 

@@ -20,9 +20,9 @@ use tickpath_types::Decimal;
 
 use super::column::{Cell, Column, ColumnKind, ReadTable, Value};
 
-/// Number of rows per group; a group is kept in memory until it is written.
+/// Number of rows per Parquet row group. The writer keeps one group in memory until it is full.
 const GROUP_ROWS: usize = 65_536;
-/// Number of digits of a decimal column: the maximum for 64 bits.
+/// Number of digits of a price column: the maximum for 64 bits.
 const DECIMAL_PRECISION: i32 = 18;
 /// Number of decimals of a price: the most that any recording format has.
 const DECIMAL_SCALE: u8 = 9;
@@ -37,7 +37,7 @@ enum Values {
 
 struct Buffer {
     values: Values,
-    /// 1 for a row with a value, 0 for an empty one.
+    /// Parquet definition level of each row: 1 with a value, 0 without.
     defined: Vec<i16>,
 }
 
@@ -186,7 +186,7 @@ struct ParquetRows {
     left: u64,
 }
 
-/// Opens a table. A column of times may also have plain integers, which state no epoch.
+/// Opens a table. A column of times may also be plain integers; `knows_times` is then false.
 pub(super) fn open(path: &Path) -> Result<ReadTable, String> {
     let file = File::open(path).map_err(|error| error.to_string())?;
     let reader = guarded(|| SerializedFileReader::new(file))?;

@@ -16,7 +16,7 @@ use crate::input::Input;
 pub const ROW_LEN_MAX: usize = 64 * 1024;
 /// Number of rows between two checks of the stop signal.
 const ROWS_AT_ONCE: u64 = 1_024;
-/// Bound in ns: times since midnight are below it, and times since 1970 are above it.
+/// A bound in ns, two days: times since midnight are below it, times since 1970 above it.
 const OF_DAY_NS_MAX: u64 = 2 * 86_400_000_000_000;
 
 /// The reason why a table could not be converted.
@@ -44,7 +44,7 @@ pub enum ConvertError {
 pub struct ConvertProgress {
     /// Number of rows written.
     pub rows: u64,
-    /// Amount read: stored bytes of CSV, or rows of Parquet.
+    /// Amount read: bytes of the CSV file as stored, or rows of Parquet.
     pub done: u64,
     /// Total amount to read; 0 when unknown.
     pub total: u64,
@@ -59,11 +59,11 @@ pub struct Converted {
     pub columns: usize,
 }
 
-/// Converts an exported table to the format of the extension of `to`: CSV to Parquet, the reverse, or a copy.
+/// Converts an exported table to the format that the extension of `to` names; the same format gives a copy.
 ///
 /// Every value is checked against the type of its column. Memory is constant. `observer` receives the
 /// progress every thousand rows. After a stop, no file is written and the result is `None`. CSV may be
-/// compressed by gzip or Zstandard. A CSV column of times counts from 1970-01-01 UTC if its first value does.
+/// compressed by gzip or Zstandard. The first value of a CSV column of times decides whether it is UTC.
 ///
 /// # Errors
 /// [`ConvertError`]; the incomplete target file is then removed.

@@ -12,7 +12,7 @@ use tickpath_types::{
 const MAKER: SessionId = SessionId(1);
 const TAKER: SessionId = SessionId(2);
 
-/// The events that answer one command.
+/// The engine's order events in response to one command.
 #[derive(Default)]
 struct Answers(Vec<OrderEvent>);
 
@@ -84,7 +84,7 @@ impl EngineVenue {
         assert_eq!(counters.executions, executions);
     }
 
-    /// Price and open quantity of the orders of one side, in priority order.
+    /// Price and open quantity of each order on one side of an instrument, in priority order.
     pub fn resting(&self, id: InstrumentId, side: Side) -> Vec<(Price, u64)> {
         self.engine.books().orders(id, side).map(|(_, order)| (order.price, order.qty.0)).collect()
     }

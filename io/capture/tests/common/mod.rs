@@ -128,7 +128,7 @@ impl ReferenceVenue {
         order
     }
 
-    /// UserRefNum, price and open quantity of the orders of one side, in priority order.
+    /// UserRefNum, price and open quantity of each order on one side of an instrument, in priority order.
     pub fn resting(&self, index: usize, side: Side) -> Vec<(UserRefNum, Price, u64)> {
         self.books[index][side.index()]
             .values()

@@ -53,7 +53,7 @@ pub fn append_to(opened: &mut Opened<FaultyDisk>, last: u64) {
     assert_eq!(opened.journal.durable(), Sequence(last));
 }
 
-/// Returns a disk with a log of records up to `last`, synced one by one.
+/// Returns a disk with a log of records up to `last`, each durable before the next was appended.
 pub fn written(policy: Policy, last: u64) -> FaultyDisk {
     let disk = disk();
     append_to(&mut open_with(&disk, policy).unwrap(), last);

@@ -4,7 +4,7 @@ use std::net::SocketAddrV4;
 
 use socket2::SockFilter;
 
-/// Offsets in the IPv4 header (RFC 791).
+/// Offsets of fields in the IPv4 header (RFC 791).
 const FLAGS_AND_OFFSET: u32 = 6;
 const PROTOCOL: u32 = 9;
 const DESTINATION: u32 = 16;

@@ -65,8 +65,8 @@ pub struct RingDatagram<'a> {
 ///
 /// Checking for a datagram and taking it are only memory reads: no system call evicts the program's code from
 /// the processor's caches; on loopback, the kernel's work runs on the sender's core. Needs `CAP_NET_RAW`.
-/// Segments that a sender on the same machine sends at once (UDP_SEGMENT) arrive as one packet, which is
-/// dropped as truncated or rejected by the protocol. Linux only.
+/// Segments that a sender on the same machine sends at once (UDP_SEGMENT) arrive as one packet: the ring
+/// drops it if it is too long, and otherwise returns it as one datagram. Linux only.
 #[derive(Debug)]
 pub struct PacketRing {
     frames: Frames,

@@ -15,7 +15,7 @@ use tickpath_test_support::recorded;
 use tickpath_types::Sequence;
 use zerocopy::IntoBytes;
 
-/// Contents of a capture: number of segments, messages and other items.
+/// Counts of the segments, messages and other items in a capture.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Content {
     segments: u64,

@@ -1,6 +1,6 @@
 //! Codes of ITCH 5.0's one-byte fields.
 //!
-//! Source: Nasdaq TotalView-ITCH 5.0, the tables of each message.
+//! Source: Nasdaq TotalView-ITCH 5.0, the field tables of the messages.
 
 use tickpath_types::{CrossKind, Price, Side, SystemEventCode, TradingState};
 use tickpath_wire::{codes, maps_to};
@@ -20,7 +20,7 @@ codes! {
         BUY = b'B' "buy",
         SELL = b'S' "sell",
     }
-    /// A yes or no; a space means not available.
+    /// A yes-or-no value; a space means that it is not available.
     YesNo {
         YES = b'Y' "yes",
         NO = b'N' "no",
@@ -65,7 +65,7 @@ codes! {
         NEW_LISTING = b'Z' "new listing without IPO",
         NOT_AVAILABLE = b' ' "not available",
     }
-    /// Tier of the limit up - limit down bands.
+    /// Limit Up - Limit Down (LULD) tier of a security, which sets the width of its price bands.
     LuldTier {
         TIER_1 = b'1' "tier 1",
         TIER_2 = b'2' "tier 2",
@@ -92,7 +92,7 @@ codes! {
         PRE_SYNDICATE = b'R' "pre-syndicate",
         PENALTY = b'L' "penalty",
     }
-    /// Registration of a market participant in a security.
+    /// Registration status of a market participant in a security.
     ParticipantState {
         ACTIVE = b'A' "active",
         EXCUSED = b'E' "excused or withdrawn",
@@ -130,7 +130,7 @@ codes! {
         EXTENDED_CLOSE = b'A' "extended trading close",
         INTRADAY = b'I' "intraday or post-close cross",
     }
-    /// Side of a cross that has excess shares, or the reason why no side is given.
+    /// Side with excess shares in a cross, or the reason why no side is given.
     ImbalanceDirection {
         BUY = b'B' "buy imbalance",
         SELL = b'S' "sell imbalance",
@@ -193,7 +193,7 @@ maps_to! {
 }
 
 impl PriceVariation {
-    /// Returns the code for the distance of `near` from `reference` in percent.
+    /// Returns the code for the distance of `near` from `reference`, as a percentage of `reference`.
     #[must_use]
     pub fn between(near: Price, reference: Price) -> PriceVariation {
         if reference.0 <= 0 {

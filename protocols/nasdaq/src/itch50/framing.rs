@@ -1,8 +1,8 @@
-//! Messages in a BinaryFILE, the format of Nasdaq's day files.
+//! Splits a BinaryFILE, the format of Nasdaq's daily data files, into messages.
 //!
 //! Source: Nasdaq BinaryFILE: `u16 length | message`, big-endian; the length does not count itself.
 //! A length of zero ends the session. In some published samples every length field is zero; the message
-//! type then gives the length.
+//! type then determines the length.
 
 use super::message_len;
 

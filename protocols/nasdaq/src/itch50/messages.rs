@@ -42,7 +42,7 @@ macro_rules! itch_messages {
             /// A message of any type, borrowed from the received bytes. It is meant for tools; a hot path
             /// uses [`decode`] instead.
             enum Message<'a> of u8, type_of, read;
-            /// Returns the length of a message of this type, or `None` when ITCH 5.0 does not list it.
+            /// Returns the length of a message of this type, or `None` when ITCH 5.0 does not list the type.
             fn message_len = LEN;
             { $( $name(&'a $name) = $type, $handler; )* }
             {
@@ -110,7 +110,7 @@ macro_rules! itch_messages {
             )*
 
             /// Gives the same result as `on_add_order` or `on_order_delete`: a field that a delete lacks is
-            /// 0, and 0 does not change the XOR of the fields.
+            /// read as 0, which does not change the XOR of the fields.
             #[inline]
             fn on_add_or_delete(&mut self, message: AddOrDelete<'_>) {
                 let (head, details) = (message.head, message.details());
@@ -211,8 +211,8 @@ impl<'a> AddOrDelete<'a> {
         let this = kind(head[0], message.len());
         let from_add = this ^ kind(AddOrder::TYPE, AddOrder::LEN);
         let from_delete = this ^ kind(OrderDelete::TYPE, OrderDelete::LEN);
-        // Multiply instead of comparing both with zero, which compiles to two branches. Exactly one factor is
-        // odd, so the wrapped product is zero only if a factor is zero.
+        // Multiply: two comparisons with zero would compile to two branches. Exactly one factor is odd, so
+        // the wrapped product is zero only if a factor is zero.
         if from_add.wrapping_mul(from_delete) != 0 {
             return None;
         }
@@ -227,7 +227,7 @@ impl<'a> AddOrDelete<'a> {
         transmute_ref!(details)
     }
 
-    /// Returns the message as one of the two types.
+    /// Returns the message as an [`AddOrder`].
     ///
     /// # Errors
     /// The [`OrderDelete`], if the message is not an add.
@@ -266,7 +266,7 @@ itch_messages! {
         30 short_sale_threshold: YesNo,
         /// States whether the security is set up for an IPO release.
         31 ipo_flag: IpoFlag,
-        /// Tier of the limit up - limit down bands.
+        /// Limit Up - Limit Down (LULD) tier of the security.
         32 luld_tier: LuldTier,
         /// `Y` for an exchange traded product.
         33 etp_flag: YesNo,
@@ -288,7 +288,7 @@ itch_messages! {
         21 reason: Alpha<4>,
     }
 
-    /// Reg SHO Short Sale Price Test Restricted Indicator (`Y`).
+    /// Reg SHO Short Sale Price Test Restricted Indicator (`Y`): the short sale restriction of a security.
     RegShoRestriction = b'Y', 20, on_reg_sho_restriction, "Reg SHO Short Sale Price Test Restricted Indicator" {
         /// Symbol of the security.
         11 stock: Stock,
@@ -306,21 +306,21 @@ itch_messages! {
         23 primary_market_maker: YesNo,
         /// Quoting mode of the participant.
         24 market_maker_mode: MarketMakerMode,
-        /// Registration of the participant.
+        /// Registration status of the participant.
         25 participant_state: ParticipantState,
     }
 
-    /// Market Wide Circuit Breaker Decline Level (`V`): today's index levels, with 8 implied decimals.
+    /// Market Wide Circuit Breaker Decline Level (`V`): today's three breach levels of the S&P 500.
     MwcbDeclineLevel = b'V', 35, on_mwcb_decline_level, "MWCB Decline Level Message" {
-        /// Index level of a level 1 breach, in units of 10^-8.
+        /// Index value at which level 1 is breached, in units of 10^-8.
         11 level_1: IndexLevel,
-        /// Index level of a level 2 breach, in units of 10^-8.
+        /// Index value at which level 2 is breached, in units of 10^-8.
         19 level_2: IndexLevel,
-        /// Index level of a level 3 breach, in units of 10^-8.
+        /// Index value at which level 3 is breached, in units of 10^-8.
         27 level_3: IndexLevel,
     }
 
-    /// Market Wide Circuit Breaker Status (`W`): the index breached a level.
+    /// Market Wide Circuit Breaker Status (`W`): the S&P 500 breached a level.
     MwcbStatus = b'W', 12, on_mwcb_status, "MWCB Status Message" {
         /// The breached level.
         11 breached_level: BreachedLevel,
@@ -402,7 +402,7 @@ itch_messages! {
         23 match_number: MatchNumber,
     }
 
-    /// Order Executed with Price (`C`): part or all of a resting order traded at another price.
+    /// Order Executed with Price (`C`): part or all of a resting order traded at a price other than its own.
     OrderExecutedWithPrice = b'C', 36, on_order_executed_with_price, "Order Executed With Price Message" {
         /// Reference of the resting order.
         11 order_ref: OrderRef,
@@ -410,7 +410,7 @@ itch_messages! {
         19 executed_shares: Shares,
         /// Match number of the execution.
         23 match_number: MatchNumber,
-        /// `N` if volume must not count this execution, because a later bulk print includes it.
+        /// `N` if volume statistics must exclude this execution, because a later bulk print includes it.
         31 printable: YesNo,
         /// Execution price; the order's own price does not change.
         32 execution_price: ShortPrice,
@@ -430,8 +430,8 @@ itch_messages! {
         11 order_ref: OrderRef,
     }
 
-    /// Order Replace (`U`): a resting order was removed and a new order with its side and symbol was added at
-    /// the tail of the new order's price level.
+    /// Order Replace (`U`): a resting order was removed, and a new order with the same side and symbol was
+    /// added at the tail of its price level.
     OrderReplace = b'U', 35, on_order_replace, "Order Replace Message" {
         /// Reference of the removed order.
         11 original_order_ref: OrderRef,
@@ -447,7 +447,7 @@ itch_messages! {
     NonCrossTrade = b'P', 44, on_non_cross_trade, "Trade Message (Non-Cross)" {
         /// Reference of the order; always 0 since 2010.
         11 order_ref: OrderRef,
-        /// Always `B` since July 2014, regardless of the side.
+        /// Always `B` since July 2014, regardless of the order's side.
         19 side: BuySell,
         /// Executed quantity.
         20 shares: Shares,
@@ -459,7 +459,7 @@ itch_messages! {
         36 match_number: MatchNumber,
     }
 
-    /// Cross Trade (`Q`): the bulk print of a cross; no book changes.
+    /// Cross Trade (`Q`): one bulk print for all executions of a cross; no book changes.
     CrossTrade = b'Q', 40, on_cross_trade, "Cross Trade Message" {
         /// Executed quantity; 0 if no orders were crossed.
         11 shares: LongShares,
@@ -497,7 +497,7 @@ itch_messages! {
         44 current_reference_price: ShortPrice,
         /// Kind of cross.
         48 cross_type: CrossType,
-        /// Distance of the near price from the reference price, in percent.
+        /// Code for the distance of the near price from the reference price, in percent.
         49 price_variation: PriceVariation,
     }
 
@@ -509,7 +509,7 @@ itch_messages! {
         19 interest_flag: InterestFlag,
     }
 
-    /// Direct Listing with Capital Raise Price Discovery (`O`).
+    /// Direct Listing with Capital Raise Price Discovery (`O`): the expected opening of a direct listing.
     DirectListing = b'O', 48, on_direct_listing, "Direct Listing with Capital Raise Price Discovery Message" {
         /// Symbol of the security.
         11 stock: Stock,

@@ -1,7 +1,7 @@
 //! Encoder and decoder of Nasdaq TotalView-ITCH 5.0.
 //!
-//! A message is one of 23 fixed big-endian structures without padding. [`decode`] checks its type and its
-//! length and passes the listener a reference into the received bytes. A publisher writes the same
+//! A message is one of 23 fixed big-endian structures without padding. [`decode`] checks a message's
+//! type and length and passes the listener a reference into the received bytes. A publisher writes the same
 //! structures: create one with `new` and send its [`as_bytes`](zerocopy::IntoBytes::as_bytes).
 //!
 //! ```

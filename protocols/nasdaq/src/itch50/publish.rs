@@ -1,4 +1,4 @@
-//! Encodes the venue's public events as ITCH messages, directly into the caller's packet.
+//! Encodes the venue's market events as ITCH messages, directly into the caller's packet.
 
 use arrayvec::ArrayVec;
 use tickpath_types::{Imbalance, Instrument, MarketEvent, MarketEventKind, OrderId, Price, Side, Symbol};
@@ -43,7 +43,7 @@ pub enum EncodeError {
     /// The packet accepts no further message: start another one.
     #[error(transparent)]
     PacketFull(#[from] PushError),
-    /// The event needs the symbol of its instrument, and no instrument was given.
+    /// The message needs the instrument's symbol, but the caller passed no instrument.
     #[error("the event is about an instrument that was not given: look it up by the event's id")]
     NoInstrument,
 }
@@ -116,7 +116,7 @@ pub fn encode_market_event(
     }
 }
 
-/// Returns an event's ITCH message in a separate buffer; see [`encode_market_event`].
+/// Encodes an event as [`encode_market_event`] does, and returns the message in a new buffer.
 ///
 /// # Errors
 /// The errors of [`encode_market_event`], except [`EncodeError::BufferTooShort`].

@@ -25,7 +25,7 @@ pub enum PushError {
 /// Builds one packet at a time in a buffer.
 ///
 /// The buffer is any type that provides bytes, such as an owned array or a slice of a larger batch. Its
-/// length limits the packet's. The builder allocates nothing and writes each message in place.
+/// length is the packet's maximum length. The builder allocates nothing and writes each message in place.
 #[derive(Clone, Debug)]
 pub struct PacketBuilder<B> {
     buffer: B,
@@ -72,7 +72,7 @@ impl<B: AsRef<[u8]> + AsMut<[u8]>> PacketBuilder<B> {
     /// `write` returns the message's length.
     ///
     /// # Errors
-    /// The error of `write`, or [`PushError::TooMany`]; the packet is then unchanged.
+    /// The error of `write`, or [`PushError`] if the packet accepts no message; the packet is then unchanged.
     ///
     /// # Panics
     /// When `write` returns more than the buffer's length.

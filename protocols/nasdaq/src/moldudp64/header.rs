@@ -28,7 +28,8 @@ impl Header {
         Header { session, sequence: U64::new(sequence.0), message_count: U16::new(message_count) }
     }
 
-    /// Creates a heartbeat, sent about once a second while the line is otherwise idle.
+    /// Creates a heartbeat, which a publisher sends about once a second on an idle line. `next` is the
+    /// sequence number of the next message.
     #[must_use]
     pub fn heartbeat(session: Session, next: Sequence) -> Header {
         Header::new(session, next, 0)

@@ -31,8 +31,8 @@ pub use crate::session::Session;
 pub const HEADER_LEN: usize = size_of::<Header>();
 /// Length in bytes of the prefix of each message, which states the message's length.
 pub const BLOCK_PREFIX_LEN: usize = 2;
-/// Default maximum length of a publisher's datagram: it fits an Ethernet MTU of 1500 bytes, with a reserve
-/// for tunnels.
+/// Default maximum length of a publisher's datagram, in bytes. It fits an Ethernet MTU of 1500 and leaves
+/// space for tunnel headers.
 pub const DATAGRAM_LEN_MAX: usize = 1400;
 /// Maximum number of messages of one packet: the next higher count marks the end of the session.
 pub const MESSAGE_COUNT_MAX: u16 = END_OF_SESSION - 1;

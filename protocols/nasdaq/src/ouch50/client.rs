@@ -1,4 +1,4 @@
-//! Order entry client: OUCH messages over one SoupBinTCP connection after another.
+//! Order entry client: exchanges OUCH messages over SoupBinTCP and can resume on a new connection.
 
 use tickpath_types::{InstrumentTable, Nanos, OrderRequest, UserRefNum};
 
@@ -15,7 +15,7 @@ const SEND_BUFFER: usize = 16 * 1024;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClientError {
-    /// The venue refused the login: correct the cause that the reason names.
+    /// The venue refused the login: the [`LoginRejectReason`] states what to check.
     #[error("the venue refused the login: {0:?}")]
     LoginRejected(LoginRejectReason),
     /// The venue has ended the session.
@@ -210,7 +210,8 @@ impl Client {
         self.soup.next_sequence().0
     }
 
-    /// Returns the number of messages that were ignored: invalid ones, and those without an order event.
+    /// Returns the number of ignored messages: invalid ones, and valid ones without an equivalent order
+    /// event. System events and query answers do not count.
     #[must_use]
     pub const fn unknown_answers(&self) -> u64 {
         self.unknown_answers

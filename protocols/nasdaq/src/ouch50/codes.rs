@@ -1,6 +1,6 @@
 //! Codes of OUCH 5.0's fields.
 //!
-//! Source: Nasdaq OUCH 5.0, the tables of each message.
+//! Source: Nasdaq OUCH 5.0, the field tables of the messages.
 
 use std::fmt;
 
@@ -27,26 +27,26 @@ codes! {
         GTT = b'6' "until the option ExpireTime",
         AFTER_HOURS = b'E' "after hours",
     }
-    /// Display of an order. In older editions of OUCH, the field also marks post-only and midpoint orders.
+    /// Display instruction of an order. Older editions of OUCH mark post-only and midpoint orders with it.
     Display {
         VISIBLE = b'Y' "visible",
         HIDDEN = b'N' "hidden",
         ATTRIBUTABLE = b'A' "visible with its owner",
         POST_ONLY = b'P' "post-only, in older editions",
     }
-    /// Capacity in which the client acts.
+    /// Capacity in which the client trades, e.g. as agent.
     Capacity {
         AGENCY = b'A' "agency",
         PRINCIPAL = b'P' "principal",
         RISKLESS = b'R' "riskless principal",
         OTHER = b'O' "other",
     }
-    /// A yes or no.
+    /// A yes-or-no value.
     YesNo {
         YES = b'Y' "yes",
         NO = b'N' "no",
     }
-    /// The market or the cross for which an order is entered.
+    /// The continuous market, or the cross or session for which an order is entered.
     CrossType {
         CONTINUOUS = b'N' "continuous market",
         OPENING = b'O' "opening cross",
@@ -84,7 +84,7 @@ codes! {
         POST_ONLY = b'F' "post-only order would have traded",
         POST_ONLY_CONTRA = b'G' "post-only order on the other side",
     }
-    /// The role of an order in an execution.
+    /// Role of an order in an execution: it added or removed liquidity, or traded in a cross.
     LiquidityFlag {
         ADDED = b'A' "added",
         REMOVED = b'R' "removed",
@@ -129,7 +129,7 @@ maps_to! {
     written { TimeInForce::Gtc => TimeInForceCode::DAY, }
     /// The state of the order; `None` for a code that is not listed.
     OrderStateCode, state: OrderState { LIVE = Live, DEAD = Dead, }
-    /// The order's role; `None` for a market order in a cross and for a code that is not listed.
+    /// The order's role; `None` if a market order traded in a cross, and for a code that is not listed.
     LiquidityFlag, liquidity: Liquidity {
         ADDED = Added,
         REMOVED = Removed,
@@ -146,7 +146,7 @@ maps_to! {
         EXTERNAL = External,
     }
     /// The self-trade prevention rule; `None` for a code that is not listed. The 2025 specification of
-    /// [`AiqCanceled`](super::AiqCanceled) lists no strategy codes: these are this venue's.
+    /// [`AiqCanceled`](super::AiqCanceled) lists no strategy codes: this venue defines them.
     AiqStrategy, strategy: SelfTradePrevention {
         CANCEL_NEWEST = CancelNewest,
         CANCEL_OLDEST = CancelOldest,

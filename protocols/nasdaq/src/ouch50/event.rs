@@ -14,14 +14,14 @@ use super::{EncodeError, ParseError};
 use crate::soupbintcp::BufferTooShort;
 use crate::wire::{Alpha, LongPrice, Shares, Stock, UserRef};
 
-/// Writes an event as its message at the start of `out` and returns the message's length, at most
+/// Writes an event as its OUCH message at the start of `out` and returns the message's length, at most
 /// [`MESSAGE_LEN_MAX`](super::MESSAGE_LEN_MAX).
 ///
 /// Accepted becomes `A`, Replaced `U`, Canceled `C`, Modified `M`, Executed `E`, Rejected `J`,
 /// SelfTradePrevented `D` with its strategy, Restated `R` with SecondaryOrderRef and DisplayQty, Triggered
-/// `T`, Broken `B` with a blank text, MassCanceled `X`, OrderEntrySet `G` or `K`. Minimum quantity,
-/// post-only, displayed quantity and expire time are echoed as options. Message types without options in the
-/// 2023 edition omit the empty list of options that the 2025 edition appends.
+/// `T`, Broken `B` with a blank client order id, MassCanceled `X`, OrderEntrySet `G` or `K`. Minimum
+/// quantity, post-only, displayed quantity and expire time are echoed as options. Message types without
+/// options in the 2023 edition omit the empty list of options that the 2025 edition appends.
 ///
 /// # Errors
 /// [`EncodeError`]: do not send the content of `out`.
@@ -363,7 +363,7 @@ fn mass_cancel(
     Ok(MassCancel { user_ref: response.user_ref.get(), instrument, side, firm: response.firm.0 })
 }
 
-/// Returns the order state for a code; an unlisted code counts as dead, so that no fill is expected.
+/// Returns the order state for a code; an unlisted code counts as dead, so that the client expects no fill.
 #[inline]
 fn order_state(code: OrderStateCode) -> OrderState {
     code.state().unwrap_or(OrderState::Dead)

@@ -27,15 +27,15 @@ ouch_messages! {
         18 price: LongPrice,
         /// Time in force.
         26 time_in_force: TimeInForceCode,
-        /// Display of the order.
+        /// Display instruction of the order.
         27 display: Display,
-        /// Capacity in which the client acts.
+        /// Capacity in which the client trades, e.g. as agent.
         28 capacity: Capacity,
         /// `Y` for an intermarket sweep order, else `N`.
         29 intermarket_sweep: YesNo,
-        /// The market or the cross for which the order is entered.
+        /// The continuous market, or the cross or session for which the order is entered.
         30 cross_type: CrossType,
-        /// The client's text, echoed in answers.
+        /// Client order id: any text, which the venue's answers echo.
         31 client_order_id: Alpha<14>,
     }
 
@@ -51,11 +51,11 @@ ouch_messages! {
         13 price: LongPrice,
         /// Time in force.
         21 time_in_force: TimeInForceCode,
-        /// Display of the order.
+        /// Display instruction of the order.
         22 display: Display,
         /// `Y` for an intermarket sweep order, else `N`.
         23 intermarket_sweep: YesNo,
-        /// The client's text, echoed in answers.
+        /// Client order id: any text, which the venue's answers echo.
         24 client_order_id: Alpha<14>,
     }
 

@@ -42,7 +42,7 @@ use crate::wire::OutOfRange;
 
 /// Length of the longest message that [`encode_request`] and [`encode_event`] write, in bytes.
 pub const MESSAGE_LEN_MAX: usize = Replaced::LEN + 2 + OPTIONS_LEN_MAX;
-/// Highest limit price, 199,999.9900, in units of 10^-4.
+/// Highest limit price of OUCH, 199,999.9900, in units of 10^-4.
 pub const PRICE_MAX: u64 = 1_999_999_900;
 
 /// The reason why bytes are not an OUCH 5.0 message: count and drop the message, or close the connection.
@@ -58,7 +58,7 @@ pub enum ParseError {
         /// The type byte.
         message_type: u8,
     },
-    /// The message is shorter than its fixed part.
+    /// The message is shorter than the fixed part of its type.
     #[error("a message '{}' has at least {needed} bytes and this has {len}: drop it", *message_type as char)]
     Truncated {
         /// The type byte.
@@ -78,7 +78,7 @@ pub enum ParseError {
     },
 }
 
-/// The reason why a message could not be encoded; none of it may be sent.
+/// The reason why a message could not be encoded; do not send the buffer's content.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EncodeError {
@@ -170,7 +170,7 @@ macro_rules! ouch_messages {
     (@options Always) => { " and options" };
     (@options Maybe) => { ", perhaps with options" };
     (@options AfterStrategy) => { ", perhaps with a strategy and options" };
-    // `$common` is one token tree: a macro cannot expand the repetition of common fields for each message.
+    // `$common` is one token tree, since a macro cannot repeat the common fields in each repeated message.
     (@structs $common:tt $( $(#[$doc:meta])* $name:ident = $type:literal, $len:literal $own:tt )*) => {
         $( ouch_messages! { @struct $(#[$doc])* $name = $type, $len $common $own } )*
     };

@@ -1,4 +1,4 @@
-//! The optional fields that may follow a message.
+//! The optional fields that may follow the fixed part of a message.
 //!
 //! Source: Nasdaq OUCH 5.0, "Optional Appendage": `u16 total length`, then elements
 //! `u8 length | u8 tag | value`; the length counts the tag and the value.
@@ -21,7 +21,7 @@ pub(super) const OPTIONS_LEN_MAX: usize = 3 * 6 + 3;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OptionsError {
-    /// The total length, mandatory in messages of this type, is missing.
+    /// The total length is incomplete, or is absent although the message type requires it.
     #[error("the length of the options is missing")]
     Missing,
     /// The total length differs from the number of bytes that follow.
@@ -64,7 +64,7 @@ pub(super) enum Presence {
 /// Declares the options: tag, name, type of the value, and the value's wire type.
 macro_rules! tags {
     ($( $(#[$doc:meta])* $tag:literal $name:ident($value:ty: $wire:ty), )*) => {
-        /// One option.
+        /// One option of a message.
         ///
         /// Source: Nasdaq OUCH 5.0, "Optional Fields"; prices have 4 implied decimals.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -130,15 +130,16 @@ tags! {
     4 CustomerType(u8: u8),
     /// Maximum displayed quantity.
     5 MaxFloor(u32: U32),
-    /// `L` limit, `P` market peg, `M` midpoint peg, `R` primary peg, `Q` market maker peg, `m` midpoint.
+    /// Kind of price: `L` limit, `P` market peg, `M` midpoint peg, `R` primary peg, `Q` market maker peg,
+    /// `m` midpoint.
     6 PriceType(u8: u8),
     /// Offset of the order's price from the price to which it is pegged.
     7 PegOffset(i32: I32),
-    /// Hidden price of a discretionary order.
+    /// Discretion price: the hidden limit price of a discretionary order.
     9 DiscretionPrice(u64: U64),
-    /// Type of the peg of the hidden price, with the codes of [`TagValue::PriceType`].
+    /// Kind of the discretion price, with the codes of [`TagValue::PriceType`].
     10 DiscretionPriceType(u8: u8),
-    /// Offset of the hidden price from the price to which it is pegged.
+    /// Offset of the discretion price from the price to which it is pegged.
     11 DiscretionPegOffset(i32: I32),
     /// `P`: the order is cancelled if it would trade on entry; `N`: it may trade.
     12 PostOnly(u8: u8),
@@ -168,9 +169,9 @@ tags! {
     25 SharesLocated(u8: u8),
     /// Broker that located the shares.
     26 LocateBroker(Alpha<4>: Alpha<4>),
-    /// Side and short sale marking, with the codes of a message's side field.
+    /// Side and short sale marking, as a `SideMarking` code.
     27 Side(u8: u8),
-    /// Index of the client's UserRefNum space.
+    /// Index of the number space to which the message's UserRefNum belongs.
     28 UserRefIndex(u8: u8),
     /// The owner's self-trade prevention rule.
     29 AiqStrategy(u8: u8),
@@ -257,8 +258,8 @@ fn split_element(elements: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 /// bytes written. For a message type without options, send its `as_bytes` instead.
 ///
 /// # Errors
-/// [`BufferTooShort`]; with any buffer if an unknown option's value exceeds 254 bytes, or if the options
-/// exceed 65535 bytes.
+/// [`BufferTooShort`] if `out` is too short, and always if an unknown option's value exceeds 254 bytes or the
+/// options exceed 65535 bytes.
 #[inline]
 pub fn encode_with_options<M: IntoBytes + Immutable>(
     message: &M,

@@ -26,19 +26,19 @@ layout! {
         13 price: LongPrice,
         /// Time in force.
         21 time_in_force: TimeInForceCode,
-        /// Display of the order.
+        /// Display instruction of the order.
         22 display: Display,
         /// The venue's reference of the order.
         23 order_ref: OrderRef,
-        /// Capacity in which the client acts.
+        /// Capacity in which the client trades, e.g. as agent.
         31 capacity: Capacity,
         /// `Y` for an intermarket sweep order, else `N`.
         32 intermarket_sweep: YesNo,
-        /// The market or the cross for which the order was entered.
+        /// The continuous market, or the cross or session for which the order was entered.
         33 cross_type: CrossType,
         /// State of the order after acceptance.
         34 order_state: OrderStateCode,
-        /// The client's text, echoed.
+        /// Client order id, as the client sent it.
         35 client_order_id: Alpha<14>,
     }
 }
@@ -85,7 +85,7 @@ ouch_messages! {
     }
 
     /// AIQ Canceled (`D`): shares were removed from an order that would have traded with an order of the same
-    /// owner. The 2025 edition adds a 32nd byte, the owner's self-match prevention strategy.
+    /// owner. The 2025 edition adds a 32nd byte, the owner's self-trade prevention strategy.
     AiqCanceled = b'D', 31, options AfterStrategy, "AIQ Canceled Message" {
         /// UserRefNum of the order.
         9 user_ref: UserRef,
@@ -123,7 +123,7 @@ ouch_messages! {
         13 match_number: MatchNumber,
         /// The reason why the execution was canceled.
         21 reason: BrokenTradeReason,
-        /// The client's text, echoed.
+        /// Client order id of the order.
         22 client_order_id: Alpha<14>,
     }
 
@@ -141,7 +141,7 @@ ouch_messages! {
         26 match_number: MatchNumber,
         /// The reason of the correction.
         34 reason: Alpha<1>,
-        /// The client's text, echoed.
+        /// Client order id of the order.
         35 client_order_id: Alpha<14>,
     }
 
@@ -151,7 +151,7 @@ ouch_messages! {
         9 user_ref: UserRef,
         /// The reason of the refusal.
         13 reason: RejectCode,
-        /// The client's text, echoed.
+        /// Client order id of the request.
         15 client_order_id: Alpha<14>,
     }
 
@@ -173,7 +173,7 @@ ouch_messages! {
         9 user_ref: UserRef,
         /// Price of the order.
         13 price: LongPrice,
-        /// Display of the order.
+        /// Display instruction of the order.
         21 display: Display,
         /// The venue's new reference of the order.
         22 order_ref: OrderRef,
@@ -185,7 +185,7 @@ ouch_messages! {
         9 user_ref: UserRef,
         /// Side and short sale marking of the order.
         13 side: SideMarking,
-        /// Number of shares of the order.
+        /// New number of shares of the order, including the executed ones.
         14 quantity: Shares,
     }
 
@@ -197,13 +197,13 @@ ouch_messages! {
         13 reason: RestateReason,
     }
 
-    /// Mass Cancel Response (`X`): the request was accepted; the messages of the canceled orders follow.
+    /// Mass Cancel Response (`X`): a mass cancel was accepted; the messages of the canceled orders follow.
     MassCancelResponse = b'X', 25, options Maybe, "Mass Cancel Response" of 2025 {
         /// UserRefNum of the request.
         9 user_ref: UserRef,
-        /// The firm, as requested.
+        /// The firm in the request.
         13 firm: Alpha<4>,
-        /// The symbol, as requested.
+        /// The symbol in the request; blank for all symbols.
         17 symbol: Stock,
     }
 
@@ -211,7 +211,7 @@ ouch_messages! {
     DisableOrderEntryResponse = b'G', 17, options Maybe, "Disable Order Entry Response" of 2025 {
         /// UserRefNum of the request.
         9 user_ref: UserRef,
-        /// The firm, as requested.
+        /// The firm in the request.
         13 firm: Alpha<4>,
     }
 
@@ -219,7 +219,7 @@ ouch_messages! {
     EnableOrderEntryResponse = b'K', 17, options Maybe, "Enable Order Entry Response" of 2025 {
         /// UserRefNum of the request.
         9 user_ref: UserRef,
-        /// The firm, as requested.
+        /// The firm in the request.
         13 firm: Alpha<4>,
     }
 

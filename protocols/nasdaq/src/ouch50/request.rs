@@ -1,4 +1,4 @@
-//! Requests: the client's encoder and the venue's decoder.
+//! Order requests as OUCH messages: the client's encoder and the venue's decoder.
 
 use arrayvec::ArrayVec;
 use tickpath_types::{
@@ -30,7 +30,7 @@ pub enum RequestError {
         user_ref: UserRefNum,
         /// The reason to send.
         reason: RejectReason,
-        /// The client's text to echo.
+        /// The client order id to echo.
         client_order_id: ClientOrderId,
     },
     /// The message names a UserRefNum space other than 0, the only one of this venue: count and drop the
@@ -53,12 +53,12 @@ pub enum RequestError {
 /// [`PRICE_MAX`]; market orders, whose price becomes [`Price::MARKET`]; the options MinQty, PostOnly,
 /// MaxFloor and ExpireTime. It ignores options that only inform (Firm, CustomerType, SharesLocated,
 /// LocateBroker) and those that state the default (PriceType `L`, TradeNow `N`, UserRefIndex 0). It refuses
-/// all others. If an option is repeated, the last one counts. The short sale marking of a new order is
+/// other options. If an option is repeated, the last one counts. The short sale marking of a new order is
 /// dropped, since the venue has no rules for it.
 ///
 /// The matching engine checks quantities, times, tick, collar, the order's state and the marking of a
-/// modification; this function does not. In cancels and modifications it checks only UserRefIndex and refuses
-/// none, so [`RequestError::Refused`] never has the UserRefNum of an earlier order.
+/// modification; this function does not. It checks only UserRefIndex in cancels and modifications and never
+/// refuses them, so [`RequestError::Refused`] never has the UserRefNum of an earlier order.
 ///
 /// # Errors
 /// [`RequestError`] separates messages to drop from requests to refuse.

@@ -29,9 +29,9 @@ pub enum ClientEvent<'a> {
     },
     /// A message without a sequence number; servers send it only in protocol editions 4.x.
     Unsequenced(&'a [u8]),
-    /// A heartbeat.
+    /// A heartbeat of the server.
     Heartbeat,
-    /// Human-readable text.
+    /// A debug packet: human-readable text.
     Debug(&'a [u8]),
     /// The session has ended: no message will follow in it, and this connection is over.
     EndOfSession,
@@ -183,6 +183,7 @@ impl ClientSession {
     }
 
     /// Logs out: the next [`poll_transmit`](Self::poll_transmit) writes the logout and ends the connection.
+    /// If no login was sent yet, the connection ends at once.
     pub fn logout(&mut self) {
         self.endpoint.state = match self.endpoint.state {
             State::Active | State::LoginSent => State::LoggingOut,

@@ -47,7 +47,7 @@ pub(super) struct Endpoint<S> {
     started: Nanos,
     last_sent: Nanos,
     last_received: Nanos,
-    /// Silence of the other side after which the connection ends.
+    /// Duration of the other side's silence after which the connection ends.
     pub(super) peer_timeout: Nanos,
     pub(super) session: Session,
     pub(super) next_sequence: Sequence,
@@ -113,7 +113,7 @@ impl<S: State> Endpoint<S> {
         self.last_received = now;
     }
 
-    /// Returns the next sequence number and increments it. Saturates, as a server may announce the maximum.
+    /// Returns the next sequence number and increments it. Saturates: a server may announce the maximum.
     #[inline]
     pub(super) fn take_sequence(&mut self) -> Sequence {
         let next = Sequence(self.next_sequence.0.saturating_add(1));

@@ -80,7 +80,7 @@ pub struct LoginRequest {
     pub session: Session,
     /// Sequence number of the first requested message: 1 for all messages, 0 for new ones only.
     pub sequence: Sequence,
-    /// In edition 4.1, duration of the client's silence after which the server is to end the connection.
+    /// Duration of the client's silence after which the server ends the connection; `None` in edition 3.00.
     pub heartbeat_timeout: Option<Nanos>,
 }
 

@@ -62,7 +62,7 @@ pub const PAYLOAD_LEN_MAX: usize = u16::MAX as usize - 1;
 /// this length.
 pub const CONTROL_LEN_MAX: usize = 54;
 
-/// Idle time after which each side sends a heartbeat.
+/// A side sends a heartbeat once this much time has passed since its last packet.
 pub const HEARTBEAT_INTERVAL: Nanos = Nanos::from_secs(1);
 /// Duration of the other side's silence after which a connection ends.
 pub const PEER_TIMEOUT: Nanos = Nanos::from_secs(15);

@@ -14,7 +14,7 @@ pub enum Packet<'a> {
     LoginAccepted(LoginAccepted),
     /// `J`, to the client: the server refuses the login, and then closes the connection.
     LoginRejected(LoginRejectReason),
-    /// `S`, to the client: the next sequenced message. Its sequence number is not sent: both sides count.
+    /// `S`, to the client: the next sequenced message. It has no number field: both sides count the messages.
     SequencedData(&'a [u8]),
     /// `H`, to the client: the server's heartbeat.
     ServerHeartbeat,
@@ -149,8 +149,8 @@ fn put(out: &mut [u8], packet_type: u8, parts: &[&[u8]]) -> Result<usize, Buffer
     Ok(needed)
 }
 
-/// Returns `value` as ASCII digits, padded with spaces on the left to `N` bytes. It must have at most
-/// `N` digits.
+/// Returns `value` as ASCII digits, padded with spaces on the left to `N` bytes. `value` must have at
+/// most `N` digits.
 pub(crate) fn ascii_number<const N: usize>(mut value: u64) -> [u8; N] {
     let mut digits = [b' '; N];
     for digit in digits.iter_mut().rev() {

@@ -9,12 +9,12 @@ use super::{
     PEER_TIMEOUT_MIN, Packet, SendError, Session, SessionError, next_packet,
 };
 
-/// An event: one packet that the client sent.
+/// An event for the application: one packet from the client.
 #[derive(Clone, Copy, Debug)]
 pub enum ServerEvent<'a> {
     /// A login request: answer by [`ServerSession::accept`] or [`ServerSession::reject`].
     LoginRequest(LoginRequest),
-    /// A message.
+    /// An unsequenced message, such as an order.
     Message(&'a [u8]),
     /// A heartbeat.
     Heartbeat,
@@ -53,15 +53,15 @@ pub struct ServerSession {
 }
 
 impl ServerSession {
-    /// Creates a session on a connection that was accepted at `now`.
+    /// Creates the server's side of a TCP connection that was accepted at `now`.
     #[must_use]
     pub fn new(now: Nanos) -> Self {
         ServerSession { endpoint: Endpoint::new(now, State::AwaitingLogin, Session::BLANK, Sequence(1)) }
     }
 
     /// Handles the packet at the start of `bytes`, which must hold all received bytes not yet consumed.
-    /// Returns the event and the number of bytes consumed; `None` if the packet is incomplete, a login is
-    /// unanswered, or the connection is ending. Call it until it returns `None`.
+    /// Returns the event and the number of bytes consumed; `None` if the packet is incomplete, the login
+    /// awaits the application's answer, or the connection is ending. Call it until it returns `None`.
     ///
     /// # Errors
     /// [`SessionError`]: close the socket.
@@ -157,7 +157,7 @@ impl ServerSession {
     }
 
     /// Writes the next control packet that is due - login answer, heartbeat, end of session - and returns its
-    /// length, or 0 when none is. Call it after each `handle_*` and before messages.
+    /// length, or 0 if none is due. Call it after each `handle_*` and before messages.
     ///
     /// # Panics
     /// When `out` is shorter than [`CONTROL_LEN_MAX`](super::CONTROL_LEN_MAX).
@@ -178,7 +178,8 @@ impl ServerSession {
         self.endpoint.transmit(now, &packet, state, out)
     }
 
-    /// Frames the next sequenced message; returns the packet's length and the message's sequence number.
+    /// Writes `message` to `out` as the next Sequenced Data packet; returns the packet's length and the
+    /// message's sequence number.
     ///
     /// # Errors
     /// [`SendError`]: nothing was framed and no sequence number used. Messages can be framed only after
@@ -218,14 +219,14 @@ impl ServerSession {
         Ok((len, self.endpoint.take_sequence()))
     }
 
-    /// Returns true while messages may be sent: after the acceptance of the login was sent.
+    /// Returns true while messages can be sent: from the written login acceptance to the end of the session.
     #[inline]
     #[must_use]
     pub fn is_active(&self) -> bool {
         matches!(self.endpoint.state, State::Active)
     }
 
-    /// Returns true when the connection is over and the socket must be closed.
+    /// Returns true when the connection is over and the application must close the socket.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         matches!(self.endpoint.state, State::Closed)

@@ -111,8 +111,8 @@ pub fn request() -> impl Strategy<Value = OrderRequest> {
     ]
 }
 
-/// Generates every kind of event that OUCH encodes exactly: no GTC orders, and no reject reasons that share a
-/// code.
+/// Generates every kind of event that OUCH encodes without loss: no GTC orders, and no reject reasons that
+/// share an OUCH code.
 pub fn event_kind() -> impl Strategy<Value = OrderEventKind> {
     let reject = (0..=u8::MAX).filter_map(RejectReason::from_code);
     let reject: Vec<RejectReason> =

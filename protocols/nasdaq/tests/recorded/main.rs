@@ -15,7 +15,7 @@ use tickpath_nasdaq::{itch50, moldudp64, ouch50, soupbintcp};
 use tickpath_test_support::recorded;
 use tickpath_types::{Nanos, Sequence};
 
-/// Counts messages by type, and asserts in each message that fields have plausible values.
+/// Counts messages by type, and asserts that each has a plausible time, known codes and plausible prices.
 #[derive(Default)]
 struct MessageCounts {
     counts: BTreeMap<char, usize>,

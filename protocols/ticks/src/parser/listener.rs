@@ -5,7 +5,7 @@ use crate::message::{EndOfStream, Heartbeat, Hello, Refused, Skipped, Subscribed
 /// Missing messages, detected by the sequence numbers of a later message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
-    /// The symbol with missing messages; 0 if the session's sequence numbers show the gap.
+    /// Instrument id of the symbol with the gap; 0 for a gap in the session's sequence numbers.
     pub instrument: u16,
     /// The expected sequence number: of the symbol, or of the session if `instrument` is 0.
     pub expected: u64,
@@ -35,7 +35,7 @@ pub trait TickListener {
     fn on_end_of_stream(&mut self, _: &EndOfStream) {}
     /// Handles a gap: messages are missing before the message of the next call.
     fn on_gap(&mut self, _: Gap) {}
-    /// Handles damaged data; the parser skips bytes until the next valid message.
+    /// Handles the detection of damaged data; the parser skips bytes until the next valid message.
     fn on_corrupt(&mut self) {}
     /// Handles a complete message of an unlisted type.
     fn on_unknown(&mut self, _: &[u8]) {}

@@ -13,9 +13,9 @@ use crate::message::{
 use super::listener::{Gap, TickListener};
 use super::numbers::{Numbers, Order};
 
-/// Number of bytes skipped without a valid message after which a stream fails.
+/// Maximum number of bytes skipped in search of a valid message; after them the stream fails.
 pub const RESYNC_LEN_MAX: u64 = 65_536;
-/// Maximum number of ticks per `on_ticks` call: they are still in the L1 cache when the listener reads them.
+/// Maximum number of ticks per `on_ticks` call, so that they are still in the L1 cache when it reads them.
 pub const BATCH_MAX: usize = 256;
 
 /// The stream cannot be read further: close the connection.
@@ -57,9 +57,9 @@ pub struct ParserStats {
     pub gaps: u64,
     /// Number of missing sequence numbers.
     pub lost: u64,
-    /// Ticks with a repeated sequence number.
+    /// Numbered messages whose sequence number was below the expected one.
     pub duplicates: u64,
-    /// Messages that the server reported as omitted.
+    /// Messages that the server omitted and reported in `Skipped`.
     pub skipped: u64,
 }
 
@@ -76,7 +76,7 @@ enum State {
     Failed(StreamError),
 }
 
-/// Parses the bytes of a stream, and keeps its state between calls.
+/// Parses the bytes of a stream, and keeps the parsing state between calls.
 #[derive(Debug)]
 pub(super) struct Machine {
     /// The CPU's checksum instruction, detected once.
@@ -106,7 +106,7 @@ impl Machine {
 
     /// Handles all complete messages in `bytes`, and returns the remaining bytes.
     ///
-    /// The fast path is the usual case: complete ticks, possibly followed by the beginning of another one.
+    /// The fast path handles the usual case: complete ticks, possibly followed by part of another one.
     #[inline]
     pub(super) fn take_all<'a>(
         &mut self,
@@ -132,7 +132,7 @@ impl Machine {
     ) -> Result<&'a [u8], StreamError> {
         let mut rest = bytes;
         loop {
-            // After a batch that is not full, `take_one` handles the message, which is not the next tick.
+            // If the batch is not full, the next message is not the expected tick: `take_one` handles it.
             while self.can_batch() {
                 let batch = rest;
                 rest = self.take_ticks(batch, listener);
@@ -413,7 +413,7 @@ fn faults<S: Step>(step: S, tick: &Tick, number: u64) -> u64 {
         | u64::from(other_kind)
 }
 
-/// `valid_ticks` for CPUs without the CRC instruction; not inlined, so that it does not slow `take_many`.
+/// Calls `valid_ticks` on CPUs without the CRC instruction; not inlined, so as not to slow `take_many`.
 #[cold]
 #[inline(never)]
 fn valid_ticks_by_table(bytes: &[u8], first: u64) -> (usize, &[u8]) {
@@ -435,12 +435,13 @@ fn is_start_of_tick(rest: &[u8]) -> bool {
     rest.len() < TICK_LEN && rest.first_chunk().is_none_or(|kind| is_kind_of_tick(*kind))
 }
 
-/// Converts a message to its structure; the caller has checked that the length matches the type.
+/// Returns a message as the structure `M`; the caller has checked that the length is that of its type.
 fn listed<M: Message>(message: &[u8]) -> &M {
     M::ref_from_bytes(message).expect("its length was compared with its type's")
 }
 
-/// Returns true when the header states a valid length: for a listed type, the length of that type.
+/// Returns true if the header states a valid length: the type's length, or for an unlisted type at least
+/// [`MESSAGE_LEN_MIN`].
 fn has_right_len(header: &Header) -> bool {
     match listed_len(header.message_type) {
         Some(len) => header.message_len() == len,

@@ -82,7 +82,8 @@ impl TickParser {
         self.machine.numbers.next_sequence()
     }
 
-    /// Returns a symbol's next expected sequence number; `None` if unknown, or if all symbols are subscribed.
+    /// Returns a symbol's next expected sequence number; `None` if it is unknown, or if no list of symbols is
+    /// subscribed.
     #[must_use]
     pub fn next_symbol_sequence(&self, instrument: u16) -> Option<u32> {
         self.machine.numbers.next_symbol_sequence(instrument)

@@ -18,12 +18,13 @@ pub(super) enum Order {
 /// Marks a symbol whose next sequence number is unknown.
 const UNKNOWN: u64 = u64::MAX;
 
-/// The expected sequence numbers.
+/// The expected sequence numbers of the session and, if a list of symbols is subscribed, of each symbol.
 #[derive(Debug, Default)]
 pub(super) struct Numbers {
     /// Next sequence number of the session; 0 before the hello.
     sequence: u64,
-    /// Next sequence number of each symbol, by instrument, or [`UNKNOWN`]; empty while all are subscribed.
+    /// Next sequence number of each symbol, by instrument id, or [`UNKNOWN`]; empty unless a list of symbols
+    /// is subscribed.
     symbols: Vec<u64>,
 }
 
@@ -33,14 +34,15 @@ impl Numbers {
         self.sequence
     }
 
-    /// Returns true while the session's sequence numbers must be consecutive: all symbols are subscribed.
+    /// Returns true while the session's sequence numbers must be consecutive, as no list of symbols is
+    /// subscribed.
     #[inline]
     pub(super) const fn are_of_session(&self) -> bool {
         self.symbols.is_empty()
     }
 
-    /// Advances the session's next sequence number to `sequence`; returns the messages missing before it, if
-    /// any.
+    /// Advances the session's next sequence number to `sequence`; returns the gap of missing messages before
+    /// it, if any.
     pub(super) fn catch_up(&mut self, sequence: u64) -> Option<Gap> {
         let expected = self.sequence;
         self.sequence = expected.max(sequence);
@@ -53,7 +55,7 @@ impl Numbers {
         self.symbols.get(usize::from(instrument)).filter(|next| **next != UNKNOWN).map(|next| *next as u32)
     }
 
-    /// Sets the next sequence number of a new session.
+    /// Sets the next sequence number of the session, from the hello.
     pub(super) fn begin(&mut self, sequence: u64) {
         self.sequence = sequence;
     }
