@@ -97,7 +97,7 @@ impl Feed {
     }
 }
 
-/// Records the output and the results of a feed handler.
+/// Records a feed handler's updates, and its final counters and books.
 pub(crate) struct Recorder {
     view: FeedView,
     updates: broadcast::Receiver<MarketUpdate>,

@@ -263,7 +263,7 @@ pub struct TraderInstance {
     pub first_connection: u32,
     /// Risk limits of the trader, the same for each instrument.
     pub limits: Limits,
-    /// Position of the trader in each instrument, by id from 1.
+    /// The trader's positions; index 0 is instrument id 1.
     pub positions: Vec<Position>,
     /// Open quantity of buy and of sell orders in each instrument, as counted by the trader.
     pub open_qty: Vec<[Qty; 2]>,

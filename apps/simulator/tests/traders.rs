@@ -14,7 +14,7 @@ fn fills(instance: &TraderInstance) -> u64 {
     positions.map(|position| position.bought().fill_count + position.sold().fill_count).sum()
 }
 
-/// The runs have enough fills, open orders and restarts of traders for the checker of traders.
+/// Seeds 1 to 40 give the checker `traders` enough fills, open orders and restarts to check.
 #[test]
 fn traders_trade_rest_and_restart() {
     let instances: Vec<TraderInstance> = (1..=40).flat_map(|seed| observed(seed).traders).collect();

@@ -22,9 +22,9 @@ use table::OrderTable;
 /// The orders of a level are a list linked by index, so removing one needs no search. Each side has a ring of
 /// 256 cells for levels at equidistant prices (a grid), and a bit per cell that marks open levels. Prices 256
 /// steps apart share a cell, which usually holds the best of their levels. The other levels, and those off
-/// the grid, are in a sorted array. A side changes to another grid only after at least as many orders were
-/// added outside the cells as it has levels and orders to move. This bounds the average work per order
-/// for any input. Nothing is allocated after creation.
+/// the grid, are in a sorted array. A change of grid moves all levels and orders of the side, so it waits
+/// until at least that many orders were added outside the cells. This bounds the average work per order for
+/// any input. Nothing is allocated after creation.
 ///
 /// The table takes 128 to 256 bytes for each order of the maximum number, and the cells 16 KiB for each
 /// instrument. Only a venue may choose the ids: a peer could choose ids that collide, which turns each

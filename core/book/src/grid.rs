@@ -178,7 +178,7 @@ impl OpenCells {
 /// Default distance between prices: one cent.
 pub(crate) const USUAL_DISTANCE: u64 = 100;
 
-/// Number of levels that determine the distance between neighbouring prices.
+/// Number of a side's best levels from which its grid distance is computed.
 pub(crate) const LEVELS_EXAMINED: usize = 16;
 
 /// Returns the grid distance at which as many as possible of `keys`, a side's best keys, have cells within

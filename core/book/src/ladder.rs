@@ -273,16 +273,16 @@ mod tests {
         let mut reference = [BTreeMap::new(), BTreeMap::new()];
         for step in 0..40_000_u32 {
             let side = random.next_u32() as usize % 2;
-            // The first half of the steps fills the ladders up to the bound, the second drains them, so that
-            // arrays split and join.
-            let spread = if step < 20_000 { 400 } else { 60 };
-            let key = i64::from(random.next_u32() % spread);
+            // The first half of the steps fills the ladders up to the bound, so that arrays split. A low bound
+            // in the second half drains them, so that arrays join.
+            let bound = if step < 20_000 { LEVELS } else { LEVELS / 10 };
+            let key = i64::from(random.next_u32() % 400);
             match ladders.find(fast[side], key) {
                 Ok((level, _)) => {
                     assert_eq!(reference[side].remove(&key), Some(level));
                     ladders.remove(&mut fast[side], key);
                 }
-                Err(place) if reference.iter().map(BTreeMap::len).sum::<usize>() < LEVELS => {
+                Err(place) if reference.iter().map(BTreeMap::len).sum::<usize>() < bound => {
                     ladders.insert(&mut fast[side], place, key, step);
                     assert_eq!(reference[side].insert(key, step), None);
                 }

@@ -16,8 +16,8 @@
 //!   mapped read-only). Less than `2p + 2`: there is no message yet. More: it was overtaken. Equal: it loads
 //!   the words (relaxed), an acquire fence, and the sequence again (relaxed); the copy is good if the
 //!   sequence is still `2p + 2`.
-//! - The first load and the producer's last store order the words of `p` before the copy, so that no
-//!   older word is seen. If the copy saw a newer word, written for `q > p`, the two fences order the
+//! - The first load reads the release store of `2p + 2`, so the words of `p` are visible before the copy, and
+//!   no older word is seen. If the copy saw a newer word, written for `q > p`, the two fences order the
 //!   sequence `2q + 1`, which precedes that word, before the second load, which then does not see `2p + 2`.
 //! - A consumer that was overtaken reads `tail` to find the oldest message that is still there:
 //!   `tail - capacity`. A normal receive does not read `tail`.

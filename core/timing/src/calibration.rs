@@ -174,7 +174,7 @@ mod tests {
                 let exact =
                     (u128::from(ticks) * u128::from(den) * 2 + u128::from(num)) / (u128::from(num) * 2);
                 let off = calibration.nanos(ticks).0.abs_diff(exact as u64);
-                // Beyond a day, a result close to half a nanosecond may be rounded the other way.
+                // Beyond a day, a result with a fraction near one half may be rounded the other way.
                 assert!(off <= u64::from(ns > DAY_NS), "{num}/{den} {ns}: off by {off}");
                 let back = calibration.ticks(calibration.nanos(ticks));
                 assert!(back.abs_diff(ticks) <= num.div_ceil(den), "{num}/{den} {ns}");

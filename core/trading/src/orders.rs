@@ -234,9 +234,9 @@ impl OrderManager {
         Some(OrderUpdate { order, change: OrderChange::CancelRejected { reason }, ts_event: Nanos::ZERO })
     }
 
-    /// Applies an answer of the venue; `ts_event` is its time. Returns the update of its order, if any; an
-    /// answer that matches no order is counted. Call [`poll_orphan`](OrderManager::poll_orphan) afterwards:
-    /// an answer that removes an order also removes its pending replacement.
+    /// Applies an answer that the venue sent at `ts_event`. Returns the order's update, if any; an answer that
+    /// matches no order is counted. If the answer removed an order,
+    /// [`poll_orphan`](OrderManager::poll_orphan) returns the rejection of its pending replacement.
     pub fn apply(&mut self, event: &OrderEventKind, ts_event: Nanos) -> Option<OrderUpdate> {
         let user_ref = event.user_ref();
         if let OrderEventKind::Broken { match_id, reason, .. } = *event {

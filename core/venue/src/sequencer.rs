@@ -15,7 +15,7 @@ use crate::overflow_queue::end_ring;
 /// Receive time of internal commands, later than all real receive times.
 const INTERNAL: u64 = u64::MAX;
 
-/// A request that is to be sequenced.
+/// A request or internal command to sequence.
 #[derive(Clone, Copy, Debug)]
 pub struct Arrival {
     /// Time at which the kernel received the request, in ns since 1970; 0 when unknown.

@@ -86,7 +86,7 @@ pub struct LimitsChange {
 }
 
 impl LimitsChange {
-    /// Applies the change to `limits`.
+    /// Returns `limits` with this change applied.
     #[must_use]
     pub fn applied_to(&self, limits: UserLimits) -> UserLimits {
         UserLimits {

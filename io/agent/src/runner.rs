@@ -66,8 +66,8 @@ pub enum RunnerError {
         /// The system's error.
         source: std::io::Error,
     },
-    /// The system could not create the eventfd that wakes a sleeping thread, mostly at the limit of open
-    /// files.
+    /// The system could not create the eventfd that wakes a sleeping thread, usually because the limit
+    /// of open files is reached.
     #[error("thread {name} cannot sleep: {source}: raise the limit of open files")]
     Park {
         /// Name of the thread.

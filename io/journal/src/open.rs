@@ -196,8 +196,8 @@ fn repair<S: Storage>(storage: &S, found: &mut Inspection) -> Result<(), OpenErr
 
 /// Makes sure that a segment is on the disk as it was read.
 ///
-/// Data that the earlier process failed to sync may still be in the page cache, which counts it as written. A
-/// sync alone would not write it again, so data that no record reports as synced is rewritten.
+/// After a failed sync, the page cache may hold unwritten data marked clean, which another sync would not
+/// write. So data that no record or header reports as synced is rewritten.
 fn ensure_durable<S: Storage>(storage: &S, segment: &Segment, synced: Sequence) -> Result<(), OpenError> {
     let error = || OpenError::io(&segment.file);
     let from = unsynced_from(storage, segment, synced)?;

@@ -20,7 +20,7 @@ macro_rules! messages {
         /// Receives decoded messages, with one method per message type; by default each method does nothing.
         pub trait Listener {
             $(
-                #[doc = concat!("A [`", stringify!($name), "`] came.")]
+                #[doc = concat!("Handles a [`", stringify!($name), "`].")]
                 #[inline]
                 fn $handler(&mut self, message: &$name) {
                     let _ = message;

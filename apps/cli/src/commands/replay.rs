@@ -87,7 +87,7 @@ pub struct Args {
     /// Capacity of the books for open orders [default: 2097152, less for small files]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000_000))]
     max_orders: Option<u32>,
-    /// Export every change of a best price, as .csv or .parquet; for several FILEs with a column `file`
+    /// Export every change of a best price or its quantity, as .csv or .parquet; for several FILEs with a column `file`
     #[arg(long, value_name = "FILE", conflicts_with = "decode_only")]
     bbo: Option<PathBuf>,
     /// Export every trade, as .csv or .parquet; for several FILEs with a column `file`

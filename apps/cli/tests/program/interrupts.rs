@@ -111,8 +111,8 @@ fn an_interrupted_service_ends_with_its_result() {
     check("gateway", &interrupted(gateway));
 }
 
-/// `replay`, `convert` and `journal` have separate tests. Commands to a running program end too soon
-/// to be interrupted.
+/// Omits `replay`, `convert` and `journal`, which have separate tests, and commands that are too short to
+/// interrupt.
 #[test]
 fn an_interrupted_task_has_the_interrupted_exit_code() {
     let site = Site::new();

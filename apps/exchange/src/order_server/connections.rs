@@ -172,7 +172,8 @@ impl<N: Network> Connections<N> {
                 tracer.stamp_at(Hop::T6tw, id, writing);
                 tracer.stamp_at(Hop::T6t, id, written);
             }
-            // At most one write per duty cycle: a client that has much to receive must not delay others.
+            // The remaining messages wait for the next duty cycle, so that a client with many messages does
+            // not delay others.
             self.has_backlog |= sent? && connection.is_behind;
         }
         if connection.link.soup.is_closed() { Err(DisconnectReason::Closed) } else { Ok(()) }

@@ -46,7 +46,7 @@ pub(super) trait LiveProtocol<N: Network>: Sync {
 pub(super) struct Opening<'a, N> {
     pub(super) network: &'a N,
     pub(super) section: &'a ChannelSection,
-    /// The configuration file, which may contain secrets.
+    /// The configuration file, if any: relative `file:` secrets begin at its folder.
     pub(super) path: Option<&'a Path>,
     /// Symbols for the outputs; all when empty.
     pub(super) symbols: Vec<Symbol>,

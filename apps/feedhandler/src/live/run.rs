@@ -32,7 +32,8 @@ pub enum Notice {
     Status(String),
 }
 
-/// Runs a live handler until `stop`, or for `time`. `path` is the configuration file; it may contain secrets.
+/// Runs a live handler until `stop`, or for `time`. `path` is the configuration file, if any: relative
+/// `file:` secrets begin at its folder, and a file that contains a secret must be private.
 ///
 /// # Errors
 /// A message of one line that says what to do.

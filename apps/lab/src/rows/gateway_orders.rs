@@ -121,8 +121,8 @@ fn configuration(folder: &Path, url: &str, ca: &Path) -> anyhow::Result<GatewayC
     Ok(GatewayConfig::parse("gateway.toml", &text)?)
 }
 
-/// Returns two times of each order: until its acknowledgement in ticks, and until it was written to the
-/// venue's socket in nanoseconds.
+/// Returns two times of each order after the warm-up, both from the client's sending: the time to its
+/// acknowledgement (in clock ticks) and to the write to the venue's socket (in nanoseconds).
 fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<(Vec<u64>, Vec<u64>)> {
     let folder = tempfile::tempdir()?;
     let mut venue = VenueEnd::open(certificates)?;

@@ -18,7 +18,8 @@ const CONNECTIONS_MAX: usize = 16;
 /// Bytes of a client's send queue that answers may fill; refusals may fill `REFUSALS_LEN` more.
 const PENDING_LEN: usize = 64 << 10;
 const REFUSALS_LEN: usize = 1 << 10;
-/// Maximum length in bytes of a piece of an answer. A piece has whole frames, so a refusal can follow it.
+/// Maximum length in bytes of a piece of an answer. A piece consists of whole frames, so a refusal
+/// that is queued after it splits no frame.
 const PIECE_LEN: usize = 16 << 10;
 const _: () = assert!(data_len(MESSAGE_LEN_MAX) <= PIECE_LEN);
 /// A connection is closed after this time without a request or a sent part of an answer.

@@ -261,7 +261,7 @@ impl TicksServer {
         now >= self.next_flush || waiting >= self.fill
     }
 
-    /// Seals the written ticks and sends them to all subscribers.
+    /// Seals the written ticks (adds send time and checksum) and sends them to all subscribers.
     #[inline]
     fn flush(&mut self, now: Nanos) {
         let sent_at = self.clock.now();

@@ -3,7 +3,7 @@
 //! All sets share one array of nodes that are linked by index, which uses caches better than an allocation
 //! per element. As in C++, the first element is known without a search.
 
-/// The null node below every leaf. Deletion writes to its parent link, which nothing reads afterwards.
+/// The null node below every leaf. A removal stores a parent in it, which only the same removal reads.
 pub const NIL: u32 = 0;
 
 const LEFT: usize = 0;

@@ -4,8 +4,8 @@ use tickpath_types::{InstrumentId, Liquidity, MarketUpdate, Nanos, Qty, UpdateKi
 
 use crate::{Context, NewOrder, OrderChange, OrderUpdate, Strategy};
 
-/// Number of own orders per instrument whose venue times are kept. Market data may therefore lag behind the
-/// answers by this number of orders.
+/// Number of own orders per instrument whose venue times are kept, to recognise their executions in market
+/// data that lags behind the answers by up to this many orders.
 const OWN_ORDERS: usize = 8;
 
 /// Follows large incoming orders. When one traded at least `threshold` (parts per million) of the quantity at

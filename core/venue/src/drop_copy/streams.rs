@@ -127,7 +127,7 @@ impl CopyStreams {
             }
         };
         let Live { follower, store, waiting, .. } = live;
-        // At most half the capacity: one call must not overwrite the next message of an up-to-date reader.
+        // At most half the capacity, so that a reader that is behind by less than the other half loses nothing.
         let messages_max = self.messages_per_run.min(store.capacity().div_ceil(2));
         let waited = waiting.len().min(messages_max);
         waiting.drain(..waited).for_each(|entry| store.push(entry));

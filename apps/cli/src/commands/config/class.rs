@@ -161,7 +161,7 @@ fn write_files(folder: &Path, venue: &Table, instruments: &str, users: &[User]) 
     Ok(config.journal.folder)
 }
 
-/// Writes a file that only its owner can read.
+/// Writes a new file that only its owner can read.
 fn write(path: &Path, text: &str) -> anyhow::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).mode(0o600).open(path)?;
     Ok(file.write_all(text.as_bytes())?)
