@@ -355,9 +355,12 @@ cargo xtask figures
 
 - Values, limits and ratios are medians over all runs of the row at one commit on one kind of host (CPU family, CPU model,
   cores). The commit is the newest one with three runs; without such a commit, it is the newest. Parentheses contain the
-  least and the greatest value.
-- *reached* says whether more than half of these runs reached the goal. In a goal, *that of the limit again* means the
-  ratio of a second measurement of the limit to the first.
+  least and the greatest value. A ratio is measured within each round, so it can differ from value divided by limit.
+- A limit is measured in the same runs as its row and in the row's unit, so it can differ from the figure of the limit's
+  own row. As a limit of `market_data_out`, `multicast_send` counts the messages of the datagrams.
+- *reached* says whether more than half of these runs reached the goal. Goals apply to figures that
+  are not rounded. In a goal, *that of the limit again* means: the limit is measured twice in each round, and the second
+  measurement divided by the first is the permitted ratio.
 - Steal time is the share of CPU time that the hypervisor took. A spinning thread and the kernel both measure it; the
   larger share counts. A run with more than 3% is marked †, and is used only if that host has no other run of the row.
 ";

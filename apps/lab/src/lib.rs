@@ -26,6 +26,7 @@
 
 mod bench;
 mod child;
+mod compare;
 mod context;
 mod counted;
 mod counted_books;
@@ -50,6 +51,7 @@ mod table;
 
 pub use bench::bench;
 pub use child::run_counted;
+pub use compare::{Build, Change, CompareOptions, ComparedRow, Comparison, compare};
 pub use context::Effort;
 pub use days::{DayView, Simulated};
 pub use filter::matching_names;

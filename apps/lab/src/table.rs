@@ -19,18 +19,12 @@ const LEGEND: &str = "Values and limits are medians over the rounds. ratio: valu
 
 impl fmt::Display for BenchReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lines: Vec<[String; COLUMNS]> =
-            std::iter::once(HEADINGS.map(str::to_owned)).chain(self.rows.iter().map(cells)).collect();
-        let widths: [usize; COLUMNS] = std::array::from_fn(|column| {
-            lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0)
-        });
-        writeln!(f, "{}\n", wrapped(&verdict(self), TEXT_WIDTH).join("\n"))?;
-        for line in &lines {
-            let padded: Vec<String> = line.iter().zip(widths).enumerate().map(padded).collect();
-            writeln!(f, "{}", padded.join("  ").trim_end())?;
-        }
-        writeln!(f, "\n{}\n", wrapped(LEGEND, TEXT_WIDTH).join("\n"))?;
-        let indent = widths[0] + 2;
+        writeln!(f, "{}\n", wrapped_text(&verdict(self)))?;
+        let rows: Vec<[String; COLUMNS]> = self.rows.iter().map(cells).collect();
+        write!(f, "{}", text_table(HEADINGS, &rows, &NUMBERS))?;
+        writeln!(f, "\n{}\n", wrapped_text(LEGEND))?;
+        let names = self.rows.iter().map(|row| row.spec.name.len());
+        let indent = names.max().unwrap_or(0).max(HEADINGS[0].len()) + 2;
         let described_rows = self.rows.iter().map(|row| (row.spec.name, row.description()));
         let mut notes = described_rows.filter(|(_, text)| !text.is_empty());
         notes.try_for_each(|(name, text)| described(f, name, &text, indent))?;
@@ -39,7 +33,7 @@ impl fmt::Display for BenchReport {
             self.days.iter().try_for_each(|day| described(f, &day.name, &day.to_string(), indent))?;
         }
         writeln!(f)?;
-        writeln!(f, "{}", wrapped(&conditions(self), TEXT_WIDTH).join("\n"))?;
+        writeln!(f, "{}", wrapped_text(&conditions(self)))?;
         write!(f, "{}", self.host.host)
     }
 }
@@ -89,8 +83,30 @@ fn conditions(report: &BenchReport) -> String {
     )
 }
 
-fn padded((column, (cell, width)): (usize, (&String, usize))) -> String {
-    if NUMBERS.contains(&column) { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+/// Returns a table with a line for the headings and one for each row. Columns of `numbers` are right-aligned.
+pub(crate) fn text_table<const N: usize>(
+    headings: [&str; N],
+    rows: &[[String; N]],
+    numbers: &[usize],
+) -> String {
+    let headings = headings.map(str::to_owned);
+    let lines = || std::iter::once(&headings).chain(rows);
+    let widths: [usize; N] =
+        std::array::from_fn(|column| lines().map(|line| line[column].chars().count()).max().unwrap_or(0));
+    let mut text = String::new();
+    for line in lines() {
+        let padded = line.iter().zip(widths).enumerate().map(|(column, (cell, width))| {
+            if numbers.contains(&column) { format!("{cell:>width$}") } else { format!("{cell:<width$}") }
+        });
+        text += padded.collect::<Vec<_>>().join("  ").trim_end();
+        text.push('\n');
+    }
+    text
+}
+
+/// Wraps a text into lines of at most 100 characters.
+pub(crate) fn wrapped_text(text: &str) -> String {
+    wrapped(text, TEXT_WIDTH).join("\n")
 }
 
 /// Writes a name and, to the right of it, a wrapped description.
@@ -186,7 +202,7 @@ fn cells(row: &Row) -> [String; COLUMNS] {
 }
 
 /// Formats a number without decimals from 100 on; with one, two or three decimals below 100, 10 or 1.
-fn format_value(value: f64) -> String {
+pub(crate) fn format_value(value: f64) -> String {
     let decimals = match value.abs() {
         size if size >= 100.0 || size == 0.0 => 0,
         size if size >= 10.0 => 1,

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{bail, ensure};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 use tickpath_config::{
     ByteSize, ConfigError, Duration, FileKind, Secret, TradingEndpoint, absolute, as_text, beside,
 };
@@ -126,6 +126,7 @@ pub struct ShellConfig {
     /// Real money: required for every venue that is neither on this machine nor a test environment.
     pub production: bool,
     /// The key's id, or a native venue's user: the value itself, `env:NAME` or `file:PATH`.
+    #[serde(serialize_with = "id_as_configured")]
     pub client_id: Option<Secret>,
     /// The key's secret, or the password: `env:NAME` or `file:PATH`.
     pub client_secret: Option<Secret>,
@@ -147,6 +148,15 @@ pub struct ShellConfig {
     /// The file that the configuration was read from, if any: `native.instruments` is relative to it.
     #[serde(skip)]
     pub file: Option<PathBuf>,
+}
+
+/// Serializes a key's id or a user's name, which is not secret.
+#[expect(clippy::ref_option, reason = "serde passes the field")]
+fn id_as_configured<S: Serializer>(id: &Option<Secret>, serializer: S) -> Result<S::Ok, S::Error> {
+    match id {
+        Some(id) => id.serialize_shown(serializer),
+        None => serializer.serialize_none(),
+    }
 }
 
 /// Limits of each order, checked before it is sent; an absent limit is not checked.

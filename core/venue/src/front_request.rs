@@ -38,7 +38,8 @@ pub enum FrontRequestKind {
 }
 
 impl FrontRequest {
-    /// The log command for the request, to be used once the filter has accepted the request.
+    /// The log command that executes the request as it is: for an [order](FrontRequestKind::Order), if the
+    /// user's filter accepts it. The filter does not check the other kinds.
     #[must_use]
     pub const fn command(&self) -> CommandKind {
         match self.kind {

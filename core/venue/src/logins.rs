@@ -54,7 +54,8 @@ pub trait LoginUsers {
 pub enum Denial {
     /// The login is rejected.
     Rejected(LoginRejectReason),
-    /// The port is full for now: the connection is closed without a rejection, which clients take as final.
+    /// The port is full for now: the connection is closed without a rejection, because clients take a
+    /// rejection as final.
     Full,
     /// The login cannot be answered yet: retry it. The connection's login timeout is counted from this time.
     Busy(Nanos),

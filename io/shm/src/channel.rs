@@ -4,7 +4,7 @@
 //! connects ([`Peer`]). The server exchanges names, passwords or other messages with the [`Caller`] over the
 //! socket, then [grants](Caller::grant) it a [`Channel`]. The channel's memory has no name, is sealed so that
 //! neither end can truncate it, and is passed over the socket. The socket stays open: when it closes, the
-//! other process has ended, for whatever reason.
+//! other end has dropped the channel, or its process has ended.
 //!
 //! Neither end trusts the memory: [`shared_spsc`] copies each item, and detects invalid positions
 //! that the peer writes.
@@ -389,8 +389,8 @@ impl<S: Payload, R: Payload> Channel<S, R> {
         self.peer
     }
 
-    /// Returns whether the other process has ended, normally or not. Items that it sent before can still be
-    /// received. This is a system call, so do not call it often.
+    /// Returns whether the other end is closed: its channel was dropped, or its process ended for any reason.
+    /// Items that it sent before can still be received. This is a system call, so do not call it often.
     #[must_use]
     pub fn is_peer_disconnected(&self) -> bool {
         // Poll instead of reading: a read returns the peer's unread data before it reports the end.

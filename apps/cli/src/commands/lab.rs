@@ -8,8 +8,8 @@ use tickpath_agent::StopSignal;
 use tickpath_config::{print_stderr, print_stdout};
 use tickpath_demo::{DemoSettings, Outcome, ViewMode};
 use tickpath_lab::{
-    BenchOptions, BenchReport, Effort, Goal, ROUNDS_DEFAULT, Row, bench, check_recordable, matching_names,
-    row, row_names, run_counted,
+    BenchOptions, BenchReport, CompareOptions, Effort, Goal, ROUNDS_DEFAULT, Row, bench, check_recordable,
+    compare, matching_names, row, row_names, run_counted,
 };
 use tickpath_types::Nanos;
 
@@ -33,6 +33,14 @@ pub enum Args {
     /// 0.2 GB more).
     #[command(after_help = rows_help())]
     Bench(BenchArgs),
+    /// Compare two builds of Tickpath on this host, row by row
+    ///
+    /// In each round the first build measures twice and the second once, in changing order. The two runs of
+    /// the first build show the noise between equal builds: a row has changed only if the builds differ by
+    /// more. Counts of instructions (rows NAME_instructions) have no noise.
+    #[command(after_help = "Example, after `git worktree add ../before HEAD~1` and a build there:\n  \
+        tickpath lab compare ../before/target/release target/release --filter itch_books")]
+    Compare(CompareArgs),
     /// Run the work whose instructions callgrind counts for `bench`
     #[command(hide = true)]
     Counted { arguments: Vec<String> },
@@ -61,9 +69,30 @@ pub struct BenchArgs {
     list: bool,
 }
 
+#[derive(clap::Args)]
+pub struct CompareArgs {
+    /// The first build: a folder with the program tickpath-lab, or the program
+    first: PathBuf,
+    /// The second build
+    second: PathBuf,
+    /// Compare only these rows; a prefix of a name is sufficient
+    #[arg(long, value_name = "NAME,NAME...", value_delimiter = ',')]
+    filter: Vec<String>,
+    /// Write the comparison as JSON to a file, or to standard output for "-"
+    #[arg(long, value_name = "FILE")]
+    json: Option<PathBuf>,
+    /// Number of rounds
+    #[arg(long, value_name = "N", default_value_t = ROUNDS_DEFAULT)]
+    rounds: usize,
+    /// Do a tenth of the work in each round
+    #[arg(long)]
+    quick: bool,
+}
+
 pub fn run(args: &Args) -> anyhow::Result<ExitCode> {
     match args {
         Args::Bench(args) => run_bench(args),
+        Args::Compare(args) => run_compare(args),
         Args::Counted { arguments } => run_counted(arguments).map(|()| ExitCode::SUCCESS),
     }
 }
@@ -104,6 +133,34 @@ fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     }
     print_stderr(format_args!("tickpath: these rows failed, and the report says why: {}", failed.join(", ")));
     Ok(ExitCode::FAILURE)
+}
+
+fn run_compare(args: &CompareArgs) -> anyhow::Result<ExitCode> {
+    anyhow::ensure!(args.rounds > 0, "--rounds must be at least 1");
+    json::check(args.json.as_deref())?;
+    let stop = StopSignal::on_signals()?;
+    let options = CompareOptions {
+        filter: args.filter.clone(),
+        rounds: args.rounds,
+        is_quick: args.quick,
+        show_progress: true,
+        stop: stop.clone(),
+        ..CompareOptions::new(&args.first, &args.second)
+    };
+    let comparison = match compare(&options) {
+        Err(error) if stop.is_stopped() => {
+            print_stderr(format_args!("tickpath: {error:#}"));
+            return Ok(ExitCode::from(INTERRUPTED));
+        }
+        compared => compared?,
+    };
+    if args.json.as_deref().is_none_or(|path| path.as_os_str() != "-") {
+        print_stdout(&comparison)?;
+    }
+    if let Some(path) = &args.json {
+        json::write(path, &comparison.to_json())?;
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 fn measure(

@@ -44,8 +44,8 @@ fn a_venue_continues_its_session_until_a_new_one_is_requested() {
     let config = std::fs::read_to_string(site.path("exchange.toml")).unwrap();
     let named = site.write("named.toml", &format!("session = 'MONDAY'\n{config}"));
     assert_refused(&["exchange", "--config", &named], &[&second, "MONDAY", "--new-session"]);
-    // An earlier session name is refused: clients could not tell the sessions apart, and the new log would
-    // replace the earlier one.
+    // The name of the current or an archived session is refused: clients could not tell the two sessions
+    // apart, and the new one could not be archived.
     for earlier in [&second, &first] {
         let same = site.write("same.toml", &format!("session = '{earlier}'\n{config}"));
         assert_refused(

@@ -120,3 +120,27 @@ fn the_counted_work_takes_a_day_from_standard_input() {
     });
     assert!(ends[0].starts_with("4000 messages, ") && ends[0] == ends[1], "{ends:?}");
 }
+
+#[test]
+fn two_builds_are_measured_in_turns() {
+    let programs = std::path::Path::new(env!("CARGO_BIN_EXE_tickpath")).parent().unwrap();
+    let programs = programs.to_str().unwrap();
+    let compare = |second: &str, options: &[&str]| {
+        run(&[&["lab", "compare", programs, second, "--quick", "--rounds", "2"], options].concat())
+    };
+    let printed = compare(programs, &["--filter", "tsc_read", "--json", "-"]);
+    assert_eq!(printed.code, Some(0), "{}", printed.err);
+    let json: serde_json::Value = serde_json::from_str(&printed.out).unwrap();
+    let row = &json["rows"][0];
+    let count = |list: &str| row[list].as_array().unwrap().len();
+    assert_eq!((row["name"].as_str(), count("first"), count("second")), (Some("tsc_read"), 2, 2));
+    assert!(row["ratio"].as_f64().unwrap() > 0.0 && row["noise"].as_f64().unwrap() >= 0.0, "{row}");
+    assert_eq!(json["only_in"], serde_json::json!([[], []]));
+    let turns: Vec<&str> = printed.err.lines().filter_map(|line| line.split(": the ").nth(1)).collect();
+    let (first, second) = ("first build", "second build");
+    assert_eq!(turns, [first, second, first, first, first, second]);
+
+    let site = Site::new();
+    assert_refused(&["lab", "compare", programs, &site.path("")], &["tickpath-lab", "--features full"]);
+    assert_refused(&["lab", "compare", programs, programs, "--filter", "wat"], &["wat", "--list"]);
+}

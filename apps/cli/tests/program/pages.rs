@@ -11,12 +11,13 @@ use crate::support::{repository, run};
 const HELP_HEAD: &str = "# Help of every command
 
 The text of `--help` of every command, for reading without the program. [commands.md](commands.md) introduces the
-commands. The program writes this page.
+commands. A test of the program writes this page.
 ";
 
 const CONFIGURATION_HEAD: &str = "# Configuration: the samples with all defaults
 
-This page shows the sample configurations in [configs](../configs) with every default filled in, as `tickpath config
+This page shows the sample configurations in [configs](../configs), except those of the Deribit front, with every
+default filled in, as `tickpath config
 show FILE` prints them. The samples have comments about their keys. [commands.md](commands.md#configuration-files) links
 the page that explains each kind of file. A test of the program writes this page.
 ";

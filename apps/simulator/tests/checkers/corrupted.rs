@@ -151,7 +151,7 @@ fn a_venue_that_refuses_its_log() {
     });
 }
 
-/// Swaps two consecutive requests of different kinds from one client in the log.
+/// Swaps two consecutive different requests from one client in the log.
 #[test]
 fn swapped_requests() {
     assert_found("requests", |observed| {

@@ -24,7 +24,7 @@ const ORDERS_MAX: u32 = 1 << 29;
 /// The records of all orders, in buckets of two. The state of a bucket is in its first record.
 #[derive(Clone, Debug)]
 pub(super) struct OrderBuckets {
-    /// The NIL record, then the buckets.
+    /// The NIL record (slot 0), padding up to a cache line, then the buckets.
     pub(super) records: Vec<OrderRecord>,
     /// The slot of the first bucket.
     first: u32,

@@ -178,7 +178,7 @@ impl<S: OrderedSets> Books for Copies<S> {
     }
 }
 
-/// Data of an order in a set; the map has the order's node.
+/// Data of an order in a set. The order's node is its handle, which the `IdMap` of `Indexed` keeps.
 #[derive(Clone, Copy, Default)]
 struct Placed {
     id: u64,
@@ -186,7 +186,8 @@ struct Placed {
     side: u32,
 }
 
-/// Red-black trees, and a map from order references to nodes: only adding an order searches a tree.
+/// Red-black trees of orders; a handle is a node. Used with an `IdMap`, so only adding an order searches a
+/// tree.
 pub struct Handles {
     sets: Vec<Set>,
     nodes: Sets<Placed>,
