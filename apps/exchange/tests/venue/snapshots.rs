@@ -153,7 +153,8 @@ fn a_snapshot_is_valid_even_if_old_ones_cannot_be_removed() {
     let mut rig = Rig::of(build(&VenueSettings { journal: Some(journal), ..settings() }).unwrap());
     let mut anna = rig.log_in("ANNA");
     let mut follower = rig.journal.take().unwrap();
-    // A directory in place of a snapshot cannot be read as a file.
+    // Before old files are removed, the snapshots are read to find the usable ones. This directory makes the
+    // read fail, so nothing is removed.
     let unreadable = folder.path().join(snapshot_name(Sequence(1)));
     std::fs::create_dir(&unreadable).unwrap();
     for user_ref in 1..=60 {

@@ -100,8 +100,9 @@ impl IncompleteSymbols {
         waiting.held.extend_from_slice(message);
     }
 
-    /// Removes the symbol of a refresh, and returns its held messages. `None` if its book is complete, or if
-    /// messages are missing between those that the refresh covers and those that are held.
+    /// Ends a symbol's wait if the refresh completes its book, and returns the messages held for it: none for a
+    /// symbol that is neither waiting nor mapped. `None` if the book is complete already, or if the refresh ends
+    /// before the channel's last loss or before the held messages begin.
     pub(super) fn take(&mut self, channel: u8, refresh: &Refresh, is_mapped: bool) -> Option<Vec<u8>> {
         let Some(waiting) = self.by_index.get(&refresh.index) else {
             let since = self.since.get(&channel).copied().unwrap_or_default();
