@@ -21,7 +21,8 @@ const HEADINGS: [&str; 7] = ["row", "first", "second", "unit", "ratio", "noise",
 /// Indexes of the columns of numbers, which are right-aligned.
 const NUMBERS: [usize; 4] = [1, 2, 4, 5];
 const LEGEND: &str = "first and second are medians over the rounds. ratio: second / first, the median of the rounds. noise: the greatest \
-     difference between two runs of the first build in one round. A row has changed if its ratio differs from 1 by more than the noise.";
+     difference between two runs of the first build in one round. A row has changed if its ratio differs from 1 by more \
+     than the noise, and the second build lies on the same side of both runs of the first in every round.";
 
 /// The options of a comparison.
 #[derive(Clone, Debug)]
@@ -96,11 +97,11 @@ pub struct ComparedRow {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Change {
-    /// The difference is within the noise.
+    /// The difference is within the noise, or not in every round.
     Same,
-    /// The second build is better by more than the noise.
+    /// The second build is better by more than the noise, and in every round.
     Better,
-    /// The second build is worse by more than the noise.
+    /// The second build is worse by more than the noise, and in every round.
     Worse,
 }
 
@@ -131,8 +132,16 @@ impl ComparedRow {
             let second = median(&self.second)?;
             return Some(if second == 0.0 { Change::Same } else { better_if(is_rate) });
         };
-        let is_same = (ratio - 1.0).abs() <= self.noise();
-        Some(if is_same { Change::Same } else { better_if((ratio > 1.0) == is_rate) })
+        let has_changed = (ratio - 1.0).abs() > self.noise() && self.is_beyond_first(ratio > 1.0);
+        Some(if has_changed { better_if((ratio > 1.0) == is_rate) } else { Change::Same })
+    }
+
+    /// Returns whether, in every round, the second build's value is above both of the first's, or below both.
+    fn is_beyond_first(&self, is_above: bool) -> bool {
+        self.first
+            .iter()
+            .zip(&self.second)
+            .all(|([a, b], second)| if is_above { *second > a.max(*b) } else { *second < a.min(*b) })
     }
 }
 
@@ -378,6 +387,8 @@ mod tests {
         assert_eq!(row("ns", &rounds, &[90.0, 91.0, 90.0]).change(), Some(Change::Better));
         assert_eq!(row("M/s", &rounds, &[90.0, 91.0, 90.0]).change(), Some(Change::Worse));
         assert_eq!(row("instructions", &[[100.0, 100.0]], &[101.0]).change(), Some(Change::Worse));
+        // The second build is worse in two rounds, and between the runs of the first in the last one.
+        assert_eq!(row("ns", &rounds, &[106.0, 107.0, 100.0]).change(), Some(Change::Same));
     }
 
     #[test]

@@ -37,7 +37,7 @@ pub enum Args {
     ///
     /// In each round the first build measures twice and the second once, in changing order. The two runs of
     /// the first build show the noise between equal builds: a row has changed only if the builds differ by
-    /// more. Counts of instructions (rows NAME_instructions) have no noise.
+    /// more, and in every round. Counts of instructions (rows NAME_instructions) have no noise.
     #[command(after_help = "Example, after `git worktree add ../before HEAD~1` and a build there:\n  \
         tickpath lab compare ../before/target/release target/release --filter itch_books")]
     Compare(CompareArgs),
