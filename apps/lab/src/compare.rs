@@ -1,6 +1,5 @@
 //! Compares two builds: measures the same rows by both, in turns, and shows the noise between equal builds.
 
-use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -11,12 +10,13 @@ use serde_json::{Value, json};
 use tickpath_agent::StopSignal;
 use tickpath_config::print_stderr;
 
-use crate::options::ROUNDS_DEFAULT;
 use crate::statistics::median;
 use crate::table::{format_value, text_table, wrapped_text};
 
 /// Name of the program that measures, in a folder of programs.
 const PROGRAM: &str = "tickpath-lab";
+/// The names of the two builds.
+const ORDINALS: [&str; 2] = ["first", "second"];
 const HEADINGS: [&str; 7] = ["row", "first", "second", "unit", "ratio", "noise", "result"];
 /// Indexes of the columns of numbers, which are right-aligned.
 const NUMBERS: [usize; 4] = [1, 2, 4, 5];
@@ -31,29 +31,12 @@ pub struct CompareOptions {
     pub builds: [PathBuf; 2],
     /// Rows to compare, by name or by its first letters; empty means all rows of both builds.
     pub filter: Vec<String>,
-    /// Number of rounds. In each round the first build measures twice and the second once.
+    /// Number of rounds, 1 at least. In each round the first build measures twice and the second once.
     pub rounds: usize,
     /// True for a tenth of the work in each round.
     pub is_quick: bool,
-    /// True to print the current round on standard error.
-    pub show_progress: bool,
     /// Once raised, ends the comparison with an error.
     pub stop: StopSignal,
-}
-
-impl CompareOptions {
-    /// Returns the options of a comparison of all rows.
-    #[must_use]
-    pub fn new(first: &Path, second: &Path) -> CompareOptions {
-        CompareOptions {
-            builds: [first.to_owned(), second.to_owned()],
-            filter: Vec::new(),
-            rounds: ROUNDS_DEFAULT,
-            is_quick: false,
-            show_progress: false,
-            stop: StopSignal::new(),
-        }
-    }
 }
 
 /// The result of a comparison. `Display` gives a text table; see also [`Comparison::to_json`].
@@ -106,6 +89,17 @@ pub enum Change {
 }
 
 impl ComparedRow {
+    /// Adds the values of a round: two of the first build and one of the second.
+    fn add(&mut self, round: [&ReportRow; 3]) {
+        if let [Some(first), Some(again), Some(second)] = round.map(|row| row.value) {
+            self.first.push([first, again]);
+            self.second.push(second);
+        } else {
+            let missing = round.into_iter().find(|row| row.value.is_none());
+            self.failure = missing.map(|row| row.failure.clone().unwrap_or_else(|| row.note.clone()));
+        }
+    }
+
     /// Median over the rounds of the ratio of the second build's value to the mean of the first build's two.
     /// `None` without values, or if the first build's values are 0.
     #[must_use]
@@ -175,53 +169,36 @@ pub fn compare(options: &CompareOptions) -> anyhow::Result<Comparison> {
         options.filter.join(", ")
     );
     let mut commits = [None, None];
-    let mut rows: BTreeMap<String, ComparedRow> = BTreeMap::new();
-    let mut order: Vec<String> = Vec::new();
-    for round in 0..options.rounds.max(1) {
-        let mut firsts: Vec<Report> = Vec::new();
-        let mut seconds: Vec<Report> = Vec::new();
+    let mut rows: Vec<ComparedRow> = Vec::new();
+    for round in 0..options.rounds {
+        let mut reports = [Vec::new(), Vec::new()];
         for turn in 0..3 {
             let build = usize::from(turn == (round + 1) % 3);
-            if options.show_progress {
-                let of = ["first", "second"][build];
-                let rounds = options.rounds;
-                print_stderr(format_args!("lab compare: round {} of {rounds}: the {of} build", round + 1));
-            }
+            let (of, rounds) = (ORDINALS[build], options.rounds);
+            print_stderr(format_args!("lab compare: round {} of {rounds}: the {of} build", round + 1));
             let measured = measure(&programs[build], &names, options);
             ensure!(!options.stop.is_stopped(), "interrupted");
             let report = measured?;
             commits[build].clone_from(&report.commit);
-            if build == 0 { firsts.push(report) } else { seconds.push(report) }
+            reports[build].push(report);
         }
-        let ([one, two], [other]) = (&firsts[..], &seconds[..]) else { bail!("a round has three runs") };
-        for row in &one.rows {
-            let same = |report: &'_ Report| report.rows.iter().find(|it| it.name == row.name).cloned();
-            let (Some(again), Some(second)) = (same(two), same(other)) else { continue };
-            if !rows.contains_key(&row.name) {
-                order.push(row.name.clone());
-            }
-            let compared = rows.entry(row.name.clone()).or_insert_with(|| ComparedRow {
-                name: row.name.clone(),
-                unit: row.unit.clone(),
-                ..ComparedRow::default()
+        let ([first, again], [second]) = (&reports[0][..], &reports[1][..]) else {
+            bail!("a round has three runs")
+        };
+        for row in &first.rows {
+            let (Some(again), Some(second)) = (again.row(&row.name), second.row(&row.name)) else { continue };
+            let found = rows.iter().position(|it| it.name == row.name);
+            let index = found.unwrap_or_else(|| {
+                let (name, unit) = (row.name.clone(), row.unit.clone());
+                rows.push(ComparedRow { name, unit, ..ComparedRow::default() });
+                rows.len() - 1
             });
-            match (row.value, again.value, second.value) {
-                (Some(a), Some(b), Some(value)) => {
-                    compared.first.push([a, b]);
-                    compared.second.push(value);
-                }
-                _ => {
-                    let missing = [row, &again, &second].into_iter().find(|it| it.value.is_none());
-                    compared.failure =
-                        missing.map(|it| it.failure.clone().unwrap_or_else(|| it.note.clone()));
-                }
-            }
+            rows[index].add([row, again, second]);
         }
     }
     let builds =
         [0, 1].map(|build| Build { program: programs[build].clone(), commit: commits[build].take() });
-    let rows = order.into_iter().filter_map(|name| rows.remove(&name)).collect();
-    Ok(Comparison { builds, rounds: options.rounds.max(1), rows, only_in: [in_one(0), in_one(1)] })
+    Ok(Comparison { builds, rounds: options.rounds, rows, only_in: [in_one(0), in_one(1)] })
 }
 
 /// Returns the program that measures: the path itself, or the program in a folder.
@@ -247,7 +224,13 @@ struct Report {
     rows: Vec<ReportRow>,
 }
 
-#[derive(Clone, Debug, Deserialize)]
+impl Report {
+    fn row(&self, name: &str) -> Option<&ReportRow> {
+        self.rows.iter().find(|row| row.name == name)
+    }
+}
+
+#[derive(Debug, Deserialize)]
 struct ReportRow {
     name: String,
     unit: String,
@@ -286,16 +269,16 @@ impl fmt::Display for Comparison {
         let rows = self.rows.iter().map(cells).collect::<Vec<_>>();
         writeln!(f, "{}", text_table(HEADINGS, &rows, &NUMBERS))?;
         writeln!(f, "{}", wrapped_text(LEGEND))?;
-        for (of, build) in ["first", "second"].iter().zip(&self.builds) {
+        for (of, build) in ORDINALS.iter().zip(&self.builds) {
             let commit = build.commit.as_deref().unwrap_or("unknown");
             write!(f, "\n{of:<7} {}, commit {commit}", build.program.display())?;
         }
-        for (of, names) in ["first", "second"].iter().zip(&self.only_in) {
+        for (of, names) in ORDINALS.iter().zip(&self.only_in) {
             if !names.is_empty() {
                 write!(f, "\n{}", wrapped_text(&format!("Only the {of} build has: {}", names.join(", "))))?;
             }
         }
-        for row in self.rows.iter() {
+        for row in &self.rows {
             if let Some(failure) = &row.failure {
                 write!(f, "\n{}", wrapped_text(&format!("{}: {failure}", row.name)))?;
             }

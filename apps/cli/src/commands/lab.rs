@@ -140,12 +140,11 @@ fn run_compare(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     json::check(args.json.as_deref())?;
     let stop = StopSignal::on_signals()?;
     let options = CompareOptions {
+        builds: [args.first.clone(), args.second.clone()],
         filter: args.filter.clone(),
         rounds: args.rounds,
         is_quick: args.quick,
-        show_progress: true,
         stop: stop.clone(),
-        ..CompareOptions::new(&args.first, &args.second)
     };
     let comparison = match compare(&options) {
         Err(error) if stop.is_stopped() => {
