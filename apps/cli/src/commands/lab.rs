@@ -110,12 +110,8 @@ fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
         check_recordable(effort, commit)?;
     }
     let stop = StopSignal::on_signals()?;
-    let report = match measure(args, effort, commit, &stop) {
-        Err(error) if stop.is_stopped() => {
-            print_stderr(format_args!("tickpath: {error:#}"));
-            return Ok(ExitCode::from(INTERRUPTED));
-        }
-        measured => measured?,
+    let Some(report) = unless_interrupted(measure(args, effort, commit, &stop), &stop)? else {
+        return Ok(ExitCode::from(INTERRUPTED));
     };
     // Write the figures to their files even if the text cannot be printed.
     let prints_text = args.json.as_deref().is_none_or(|path| path.as_os_str() != "-");
@@ -135,6 +131,17 @@ fn run_bench(args: &BenchArgs) -> anyhow::Result<ExitCode> {
     Ok(ExitCode::FAILURE)
 }
 
+/// Returns the result of a measurement; `None`, after printing its error, if Ctrl-C ended it.
+fn unless_interrupted<T>(result: anyhow::Result<T>, stop: &StopSignal) -> anyhow::Result<Option<T>> {
+    match result {
+        Err(error) if stop.is_stopped() => {
+            print_stderr(format_args!("tickpath: {error:#}"));
+            Ok(None)
+        }
+        result => result.map(Some),
+    }
+}
+
 fn run_compare(args: &CompareArgs) -> anyhow::Result<ExitCode> {
     anyhow::ensure!(args.rounds > 0, "--rounds must be at least 1");
     json::check(args.json.as_deref())?;
@@ -146,12 +153,8 @@ fn run_compare(args: &CompareArgs) -> anyhow::Result<ExitCode> {
         is_quick: args.quick,
         stop: stop.clone(),
     };
-    let comparison = match compare(&options) {
-        Err(error) if stop.is_stopped() => {
-            print_stderr(format_args!("tickpath: {error:#}"));
-            return Ok(ExitCode::from(INTERRUPTED));
-        }
-        compared => compared?,
+    let Some(comparison) = unless_interrupted(compare(&options), &stop)? else {
+        return Ok(ExitCode::from(INTERRUPTED));
     };
     if args.json.as_deref().is_none_or(|path| path.as_os_str() != "-") {
         print_stdout(&comparison)?;
