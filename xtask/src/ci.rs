@@ -100,7 +100,7 @@ fn steps(root: &Path) -> Vec<Step> {
         ),
         step(
             "miri",
-            "the lock-free structures under Miri, which checks memory accesses",
+            "the lock-free structures and the groups of the feed books under Miri, which checks memory accesses",
             Action::Miri(
                 Command::new("cargo +nightly miri test -p tickpath-lockfree")
                     .env("CARGO_TARGET_DIR", own_target("miri")),

@@ -3,6 +3,7 @@
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 use crate::digest::digest;
+use crate::group::{OrderGroup, OrderMessages, Step};
 use crate::{AddError, BookLimits, Level, Order, QueuePosition};
 
 /// Prefetch request for a waiting message about an open or a new order. All fields may be guesses: a
@@ -130,6 +131,31 @@ pub trait BooksById {
     #[inline]
     fn look_ahead(&self, tickets: &mut [PrefetchTicket]) {
         let _ = tickets;
+    }
+
+    /// Puts the changes of up to [`OrderGroup::LEN_MAX`] messages into `group`, and prefetches the memory that
+    /// they need. Does not change the books. A message that changes no order is an exception; by default every
+    /// message is.
+    #[inline(always)]
+    fn prepare<M>(
+        &self,
+        group: &mut OrderGroup,
+        messages: impl Iterator<Item = M>,
+        protocol: &impl OrderMessages<M>,
+    ) {
+        let _ = protocol;
+        group.fill_with_exceptions(messages);
+    }
+
+    /// Applies the changes of a prepared group in their order. Stops at one that the caller has to handle;
+    /// call it again until the group is [`Done`](Step::Done). With `REPORTS` it stops after each change that
+    /// it applied.
+    ///
+    /// # Panics
+    /// When other books prepared the group.
+    #[inline(always)]
+    fn advance<const REPORTS: bool>(&mut self, group: &mut OrderGroup) -> Step {
+        group.next_exception()
     }
 
     /// Digest of all levels and queues: equal for equal books, whatever their implementation and history.

@@ -1,281 +1,288 @@
-//! Books that compute the storage location of an order from its id, and of a level from its price.
-
-mod levels;
-mod table;
-
-use std::hint::select_unpredictable;
+//! Plain feed books: each order is one record of 32 bytes.
 
 use tickpath_lockfree::cpu::prefetch_index;
-use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
+use tickpath_types::Qty;
 
-use crate::record::{LevelRecord, NIL, OrderRecord, key, side_index};
-use crate::{AddError, BookLimits, BooksById, Level, Order, PrefetchRequest, PrefetchTicket, QueuePosition};
-use levels::Levels;
-use table::OrderTable;
+use crate::feed_books::{FeedBooks, OrderStore};
+use crate::record::{NIL, OrderRecord, Queues};
+use crate::table::{Bucket, Buckets, Spot, Table, free_id};
 
-/// Books for a feed whose venue identifies each order by an id. The hash table of ids stores the orders
-/// themselves, and the side and price of a level determine its record.
+/// Feed books without unchecked access and without groups: each message is applied by itself. The model of
+/// [`PackedBooks`](crate::PackedBooks) in tests.
 ///
-/// So the memory that a message needs depends on the message alone, not on a free list that earlier messages
-/// change. It can be prefetched for many waiting messages, see [`BooksById::start_prefetch`].
-///
-/// The orders of a level are a list linked by index, so removing one needs no search. Each side has a ring of
-/// 256 cells for levels at equidistant prices (a grid), and a bit per cell that marks open levels. Prices 256
-/// steps apart share a cell, which usually holds the best of their levels. The other levels, and those off
-/// the grid, are in a sorted array. A change of grid moves all levels and orders of the side, so it waits
-/// until at least that many orders were added outside the cells. This bounds the average work per order for
-/// any input. Nothing is allocated after creation.
-///
-/// The table takes 128 to 256 bytes for each order of the maximum number, and the cells 16 KiB for each
-/// instrument. Only a venue may choose the ids: a peer could choose ids that collide, which turns each
-/// look-up into a linear search.
+/// The table takes 128 to 256 bytes for each order of the maximum number. Only a venue may choose the ids: a
+/// peer could choose ids that collide, which turns each look-up into a linear search.
+pub type DirectBooks = FeedBooks<OrderTable>;
+
+/// Number of orders in one bucket: more would need a second cache line, and a CPU fetches only a few lines at
+/// once.
+const BUCKET_LEN: usize = 2;
+
+/// Bytes per bucket: one cache line.
+const BUCKET_BYTES: usize = BUCKET_LEN * size_of::<OrderRecord>();
+
+const _: () = assert!(BUCKET_BYTES == 64);
+
+/// Number of slots per order when the table has the maximum number of orders. With this many, consecutive ids
+/// have a bucket each, and three scattered ids rarely share one.
+const PLACES_PER_ORDER: u32 = 2 * BUCKET_LEN as u32;
+
+/// Maximum number of orders, since slots are 32-bit numbers.
+const ORDERS_MAX: u32 = 1 << 29;
+
+/// The records of all orders, in buckets of two. The state of a bucket is in its first record.
 #[derive(Clone, Debug)]
-pub struct DirectBooks {
-    limits: BookLimits,
-    levels: Levels,
-    orders: OrderTable,
+pub struct OrderBuckets {
+    /// The NIL record (slot 0), padding up to a cache line, then the buckets.
+    pub(crate) records: Vec<OrderRecord>,
+    /// The slot of the first bucket.
+    first: u32,
 }
 
-impl DirectBooks {
-    /// The order in `slot` and its level.
+impl OrderBuckets {
+    fn new(count: u32) -> OrderBuckets {
+        let bound = count as usize * BUCKET_LEN;
+        let mut records = Vec::with_capacity(bound + 2 * BUCKET_LEN);
+        // Buckets begin at cache lines, as far as the allocator's alignment allows.
+        let unaligned = (records.as_ptr() as usize % BUCKET_BYTES) / size_of::<OrderRecord>();
+        let first = (2 * BUCKET_LEN - unaligned) as u32;
+        // `black_box` makes the program write the memory now, so that the first orders cause no page faults.
+        records.extend((0..first).map(|_| std::hint::black_box(OrderRecord::FREE)));
+        records.extend((0..bound).map(|place| {
+            let id = free_id::<[OrderRecord; BUCKET_LEN]>((place / BUCKET_LEN) as u32);
+            std::hint::black_box(OrderRecord { id, ..OrderRecord::FREE })
+        }));
+        OrderBuckets { records, first }
+    }
+
+    /// The slot of the first record of a bucket.
     #[inline(always)]
-    fn at(&self, slot: u32) -> (&OrderRecord, &LevelRecord) {
-        let record = self.orders.get(slot);
-        (record, self.levels.get(record.level))
-    }
-
-    #[inline(always)]
-    fn view(&self, slot: u32) -> Order<()> {
-        let (record, level) = self.at(slot);
-        record.view(level, ())
-    }
-
-    /// Adds an order if its home bucket and its level's cell have space for it: the fast path. Otherwise
-    /// returns false and changes nothing.
-    #[inline(always)]
-    fn add_directly(&mut self, order: &Order<()>) -> bool {
-        let Some(spot) = self.orders.spot_for(order.id.0) else { return false };
-        let key = key(order.side, order.price);
-        let side = side_index(order.instrument, order.side);
-        let Some(cell) = self.levels.free_cell(side, key) else { return false };
-        let slot = self.orders.slot(spot);
-        let level = self.levels.get_mut(cell);
-        let (qty, overflows) = level.qty.overflowing_add(order.qty.0);
-        if overflows | order.qty.is_zero() {
-            return false;
-        }
-        let opens = level.order_count == 0;
-        level.key = key;
-        level.append(cell, qty, &mut self.orders.buckets.records, slot, order.qty);
-        self.levels.note_added(side, cell, key, opens);
-        self.orders.enter_at(spot, order.id.0);
-        true
-    }
-
-    /// Removes an order that is in its home bucket and whose level is in a cell: the fast path. Otherwise
-    /// returns `None` and changes nothing.
-    #[inline(always)]
-    fn remove_directly(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
-        let spot = self.orders.spot_of(id.0)?;
-        let slot = self.orders.slot(spot);
-        let record = *self.orders.get(slot);
-        if !self.levels.is_cell(record.level) {
-            return None;
-        }
-        let level = self.levels.get_mut(record.level);
-        if level.instrument != instrument {
-            return None;
-        }
-        level.unlink(&mut self.orders.buckets.records, slot, &record);
-        let (order, left, key) = (record.view(level, ()), level.order_count, level.key);
-        self.orders.take_from(spot);
-        self.levels.note_removed(side_index(instrument, order.side), record.level, key, left);
-        Some(order)
-    }
-
-    /// Adds an order to any bucket and any level, after all checks: the slow path.
-    #[inline(never)]
-    fn add_anywhere(&mut self, order: Order<()>) -> Result<(), AddError> {
-        if order.instrument > self.limits.max_instrument {
-            return Err(AddError::UnknownInstrument(order.instrument));
-        }
-        if order.qty.is_zero() {
-            return Err(AddError::ZeroQty);
-        }
-        if self.orders.is_full() {
-            return Err(AddError::BookFull(self.limits.max_orders));
-        }
-        let side = side_index(order.instrument, order.side);
-        let key = key(order.side, order.price);
-        let known = self.levels.find(side, key);
-        let qty = known.map_or(0, |level| self.levels.get(level).qty);
-        if known.is_none() && self.levels.is_full() {
-            return Err(AddError::LevelsFull(self.limits.max_levels));
-        }
-        let Some(qty) = qty.checked_add(order.qty.0) else {
-            return Err(AddError::QtyOverflow(order.price));
-        };
-        if self.orders.slot_of(order.id.0).is_some() {
-            return Err(AddError::DuplicateId(order.id));
-        }
-        let index = self.levels.find_or_open(side, key, &mut self.orders.buckets.records);
-        let spot = self.orders.enter(order.id.0);
-        let slot = self.orders.slot(spot);
-        self.levels.get_mut(index).append(index, qty, &mut self.orders.buckets.records, slot, order.qty);
-        Ok(())
-    }
-
-    /// Removes an order from any bucket and any level: the slow path.
-    #[inline(never)]
-    fn remove_anywhere(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
-        let spot = self.orders.find(id.0)?;
-        let slot = self.orders.slot(spot);
-        let order = self.view(slot);
-        if order.instrument != instrument {
-            return None;
-        }
-        let record = *self.orders.get(slot);
-        let level = self.levels.get_mut(record.level);
-        level.unlink(&mut self.orders.buckets.records, slot, &record);
-        if level.order_count == 0 {
-            self.levels.close(record.level);
-        }
-        self.orders.take(spot);
-        Some(order)
+    const fn slot(&self, bucket: u32) -> usize {
+        (self.first + bucket * BUCKET_LEN as u32) as usize
     }
 }
 
-impl BooksById for DirectBooks {
-    fn new(limits: BookLimits) -> Self {
-        DirectBooks { limits, levels: Levels::new(limits), orders: OrderTable::of_orders(limits.max_orders) }
-    }
+impl Bucket for [OrderRecord; BUCKET_LEN] {
+    const LEN: u32 = BUCKET_LEN as u32;
+    const IDS: u64 = 1;
 
-    fn limits(&self) -> BookLimits {
-        self.limits
-    }
-
-    fn order_count(&self) -> u32 {
-        self.orders.len()
-    }
-
-    fn level_count(&self) -> u32 {
-        self.levels.count
+    #[inline(always)]
+    fn matches(&self, id: u64) -> u32 {
+        let is_match = |at: usize| u32::from(self[at].id == id) << at;
+        is_match(0) | is_match(1)
     }
 
     #[inline(always)]
-    fn add(&mut self, order: Order<()>) -> Result<(), AddError> {
-        if self.add_directly(&order) { Ok(()) } else { self.add_anywhere(order) }
+    fn id(&self, place: u32) -> u64 {
+        self[place as usize % BUCKET_LEN].id
     }
 
     #[inline(always)]
-    fn find(&self, id: OrderId) -> Option<Order<()>> {
-        self.orders.slot_of(id.0).map(|slot| self.view(slot))
+    fn set_id(&mut self, place: u32, id: u64) {
+        self[place as usize % BUCKET_LEN].id = id;
     }
 
     #[inline(always)]
-    fn reduce(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty> {
-        let slot = self.orders.slot_of(id.0)?;
-        if self.at(slot).1.instrument != instrument {
-            return None;
+    fn state(&self) -> u32 {
+        self[0].bucket
+    }
+
+    #[inline(always)]
+    fn state_mut(&mut self) -> &mut u32 {
+        &mut self[0].bucket
+    }
+}
+
+impl Buckets for OrderBuckets {
+    type Bucket = [OrderRecord; BUCKET_LEN];
+
+    #[inline(always)]
+    fn bucket(&self, number: u32) -> &Self::Bucket {
+        self.records[self.slot(number)..].first_chunk().expect("the last bucket is whole")
+    }
+
+    #[inline(always)]
+    fn bucket_mut(&mut self, number: u32) -> &mut Self::Bucket {
+        let slot = self.slot(number);
+        self.records[slot..].first_chunk_mut().expect("the last bucket is whole")
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, number: u32) {
+        prefetch_index(&self.records, self.slot(number));
+    }
+}
+
+/// The table of open orders, at most a quarter full. An order keeps its slot until it is removed.
+pub type OrderTable = Table<OrderBuckets>;
+
+impl OrderTable {
+    #[inline(always)]
+    const fn slot_at(&self, spot: Spot) -> u32 {
+        self.buckets.slot(spot.bucket) as u32 + spot.place()
+    }
+
+    /// The place of the order in a slot.
+    const fn spot_in(&self, slot: u32) -> Spot {
+        let at = slot - self.buckets.first;
+        Spot { bucket: at / BUCKET_LEN as u32, bit: 1 << (at % BUCKET_LEN as u32) }
+    }
+}
+
+impl Queues for OrderTable {
+    #[inline(always)]
+    fn next(&self, slot: u32) -> u32 {
+        self.buckets.records.next(slot)
+    }
+
+    #[inline(always)]
+    fn qty(&self, slot: u32) -> u64 {
+        self.buckets.records.qty(slot)
+    }
+
+    #[inline(always)]
+    fn set_next(&mut self, slot: u32, next: u32) {
+        self.buckets.records.set_next(slot, next);
+    }
+
+    #[inline(always)]
+    fn set_prev(&mut self, slot: u32, prev: u32) {
+        self.buckets.records.set_prev(slot, prev);
+    }
+
+    #[inline(always)]
+    fn set_level(&mut self, slot: u32, level: u32) {
+        self.buckets.records.set_level(slot, level);
+    }
+
+    #[inline(always)]
+    fn enter_queue(&mut self, slot: u32, qty: Qty, level: u32, prev: u32) {
+        self.buckets.records.enter_queue(slot, qty, level, prev);
+    }
+}
+
+impl OrderStore for OrderTable {
+    fn for_orders(max: u32) -> OrderTable {
+        assert!(max <= ORDERS_MAX, "books have room for {ORDERS_MAX} orders at most");
+        let count = OrderTable::bucket_count(max, PLACES_PER_ORDER);
+        Table::new(OrderBuckets::new(count), count, max)
+    }
+
+    fn len(&self) -> u32 {
+        Table::len(self)
+    }
+
+    fn is_full(&self) -> bool {
+        Table::is_full(self)
+    }
+
+    #[inline(always)]
+    fn find(&self, id: u64) -> u32 {
+        Table::find(self, id).map_or(NIL, |spot| self.slot_at(spot))
+    }
+
+    #[inline(always)]
+    fn record(&self, slot: u32) -> OrderRecord {
+        self.buckets.records[slot as usize]
+    }
+
+    #[inline(always)]
+    fn enter_at_home(&mut self, id: u64, _qty: Qty) -> u32 {
+        let Some(spot) = self.spot_for(id) else { return NIL };
+        self.enter_at(spot, id);
+        self.slot_at(spot)
+    }
+
+    fn enter(&mut self, id: u64, _qty: Qty) -> u32 {
+        let spot = Table::enter(self, id);
+        self.slot_at(spot)
+    }
+
+    #[inline(always)]
+    fn remove(&mut self, slot: u32) {
+        self.take(self.spot_in(slot));
+    }
+
+    #[inline(always)]
+    fn set_qty(&mut self, slot: u32, qty: u64) {
+        self.buckets.records[slot as usize].qty = qty;
+    }
+
+    #[inline(always)]
+    fn prefetch(&self, id: u64) -> u32 {
+        Table::prefetch(self, id)
+    }
+
+    #[inline(always)]
+    fn prefetch_slot(&self, slot: u32) {
+        prefetch_index(&self.buckets.records, slot as usize);
+    }
+
+    #[inline(always)]
+    fn peek(&self, home: u32, id: u64) -> u32 {
+        let spot = self.spot_at(home, id);
+        // A mask, because the compiler would turn a conditional expression into a branch.
+        let mask = u32::from(spot.bit != 0).wrapping_neg();
+        (self.buckets.slot(spot.bucket) as u32).wrapping_add(spot.place()) & mask
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The `count` smallest ids whose home bucket is `home`.
+    fn ids_of(table: &OrderTable, home: u32, count: usize) -> Vec<u64> {
+        (0..).filter(|id| table.home(*id) == home).take(count).collect()
+    }
+
+    /// Many more ids of one bucket than it has slots are added and removed, in many sequences. Among them is
+    /// the id that marks free slots of the neighbouring bucket.
+    #[test]
+    fn ids_of_one_bucket_are_found_in_any_bucket() {
+        for home in [4, 5, 127] {
+            let mut table = OrderTable::for_orders(64);
+            let mut ids = ids_of(&table, home, 14);
+            ids.rotate_left(4);
+            assert!(ids.contains(&free_id::<[OrderRecord; BUCKET_LEN]>(home ^ 1)));
+            for leaving in 0..ids.len() {
+                let spots: Vec<Spot> = ids.iter().map(|id| Table::enter(&mut table, *id)).collect();
+                let slots: Vec<u32> = spots.into_iter().map(|spot| table.slot_at(spot)).collect();
+                assert!((1..slots.len()).all(|at| !slots[..at].contains(&slots[at])), "{slots:?}");
+                ids.rotate_left(leaving);
+                for at in 0..ids.len() {
+                    let spot = table.find(ids[at]).unwrap();
+                    let slot = table.slot_at(spot);
+                    assert!(slots.contains(&slot) && table.record(slot).id == ids[at]);
+                    assert_eq!(table.spot_in(slot), spot);
+                    table.take(spot);
+                    assert!(ids[..=at].iter().all(|id| table.find(*id).is_none()), "{home} {at}");
+                    assert!(ids[at + 1..].iter().all(|id| table.find(*id).is_some()), "{home} {at}");
+                }
+                assert_eq!(table.len(), 0);
+                assert!(
+                    (0..128).all(|bucket| table.buckets.bucket(bucket).state() == 0),
+                    "nothing stays of those that left"
+                );
+            }
         }
-        let record = self.orders.get_mut(slot);
-        assert!(qty.0 <= record.qty, "an open order is reduced by at most what it has");
-        if qty.0 == record.qty {
-            self.remove(instrument, id);
-            return Some(Qty::ZERO);
+    }
+
+    #[test]
+    fn an_id_needs_a_free_spot_in_its_own_bucket() {
+        let mut table = OrderTable::for_orders(6);
+        let ids = ids_of(&table, 2, 6);
+        for (count, id) in ids.iter().enumerate() {
+            assert_eq!(table.spot_for(*id).is_some(), count < BUCKET_LEN);
+            assert!(table.spot_of(*id).is_none());
+            Table::enter(&mut table, *id);
+            assert!(table.spot_for(*id).is_none(), "it is taken");
+            assert_eq!(table.spot_of(*id).is_some(), count < BUCKET_LEN);
         }
-        record.qty -= qty.0;
-        let (left, level) = (record.qty, record.level);
-        self.levels.get_mut(level).qty -= qty.0;
-        Some(Qty(left))
-    }
-
-    fn increase(&mut self, instrument: InstrumentId, id: OrderId, qty: Qty) -> Option<Qty> {
-        let slot = self.orders.slot_of(id.0)?;
-        let level = self.levels.get_mut(self.orders.get(slot).level);
-        if level.instrument != instrument {
-            return None;
-        }
-        // The order's quantity cannot overflow, since it is at most the level's.
-        level.qty = level.qty.checked_add(qty.0)?;
-        let record = self.orders.get_mut(slot);
-        record.qty += qty.0;
-        Some(Qty(record.qty))
-    }
-
-    #[inline(always)]
-    fn remove(&mut self, instrument: InstrumentId, id: OrderId) -> Option<Order<()>> {
-        self.remove_directly(instrument, id).or_else(|| self.remove_anywhere(instrument, id))
-    }
-
-    #[inline(always)]
-    fn best(&self, instrument: InstrumentId, side: Side) -> Option<Level> {
-        let best = self.levels.side(side_index(instrument, side)).best;
-        if best == NIL {
-            return None;
-        }
-        Some(self.levels.get(best).view())
-    }
-
-    #[inline(always)]
-    fn would_trade(&self, instrument: InstrumentId, side: Side, limit: Price) -> bool {
-        let other = side.opposite();
-        let book = self.levels.side(side_index(instrument, other));
-        book.best_key >= key(other, limit) && book.best != NIL
-    }
-
-    #[inline]
-    fn front(&self, instrument: InstrumentId, side: Side) -> Option<Order<()>> {
-        let front = self.levels.get(self.levels.side(side_index(instrument, side)).best).head;
-        (front != NIL).then(|| self.view(front))
-    }
-
-    fn levels(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Level> {
-        self.levels.of_side(side_index(instrument, side)).map(|level| self.levels.get(level).view())
-    }
-
-    fn orders(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Order<()>> {
-        self.levels
-            .of_side(side_index(instrument, side))
-            .flat_map(|level| self.levels.get(level).queue(&self.orders.buckets.records))
-            .map(|slot| self.view(slot))
-    }
-
-    fn queue_position(&self, id: OrderId) -> Option<QueuePosition> {
-        let own = self.orders.slot_of(id.0)?;
-        Some(self.at(own).1.queue_position(&self.orders.buckets.records, own))
-    }
-
-    #[inline(always)]
-    fn prefetch(&self, id: OrderId) {
-        self.orders.prefetch(id.0);
-    }
-
-    #[inline(always)]
-    fn start_prefetch(&self, request: &PrefetchRequest) -> PrefetchTicket {
-        let home = self.orders.prefetch(request.id.0);
-        let side = side_index(request.instrument, request.side);
-        let level = self.levels.likely_cell(side, key(request.side, request.price));
-        PrefetchTicket { id: request.id.0, home, level }
-    }
-
-    // Out of line, so that the loop has all CPU registers.
-    #[inline(never)]
-    fn look_ahead(&self, tickets: &mut [PrefetchTicket]) {
-        // Branchless loops: a CPU cannot predict whether a message is about a new or an open order.
-        for PrefetchTicket { id, home, level } in &mut *tickets {
-            let slot = self.orders.peek(*home, *id);
-            let own = self.orders.get(slot);
-            // The removal of an order changes its neighbours.
-            self.orders.prefetch_slot(own.prev);
-            self.orders.prefetch_slot(own.next);
-            let is_new = slot == NIL;
-            prefetch_index(&self.levels.records, select_unpredictable(is_new, *level, own.level) as usize);
-            *level = select_unpredictable(is_new, *level, NIL);
-        }
-        // Adding an order writes to its level's last order: prefetch it, as a CPU has few buffers for writes.
-        for PrefetchTicket { level, .. } in tickets {
-            self.orders.prefetch_slot(self.levels.tail_of_any(*level));
-        }
+        assert!(table.is_full() && table.spot_for(1 << 20).is_none());
+        // The home bucket has displaced orders, so the id may be open in another bucket: the fast path
+        // rejects it.
+        table.take(table.find(ids[0]).unwrap());
+        assert!(table.spot_for(ids[0]).is_none());
     }
 }

@@ -337,7 +337,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         let record = &mut self.orders[slot as usize];
         self.free_order = record.next;
         record.id = order.id.0;
-        level.append(index, qty, &mut self.orders, slot, order.qty);
+        level.append(index, qty, self.orders.as_mut_slice(), slot, order.qty);
         self.data[slot as usize] = order.data;
         self.order_count += 1;
         Ok(handle)
@@ -375,7 +375,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         let record = *self.record(slot);
         assert!(record.level != NIL, "the handle names an open order");
         let level = &mut self.levels[record.level as usize];
-        level.unlink(&mut self.orders, slot, &record);
+        level.unlink(self.orders.as_mut_slice(), slot, &record);
         let order = record.view(level, self.data[slot as usize]);
         if level.order_count == 0 {
             self.close_level(record.level);
@@ -431,14 +431,14 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
 
     fn orders(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = (OrderHandle, Order<T>)> {
         self.level_indices(side_index(instrument, side))
-            .flat_map(|level| self.level(level).queue(&self.orders))
+            .flat_map(|level| self.level(level).queue(self.orders.as_slice()))
             .filter_map(|slot| Some((OrderHandle::new(slot)?, self.view(slot))))
     }
 
     fn queue_position(&self, handle: OrderHandle) -> QueuePosition {
         let record = self.record(handle.slot());
         assert!(record.level != NIL, "the handle names an open order");
-        self.level(record.level).queue_position(&self.orders, handle.slot())
+        self.level(record.level).queue_position(self.orders.as_slice(), handle.slot())
     }
 
     #[inline]

@@ -20,6 +20,7 @@ const KEYS_FROM_ZERO: u64 = 1 << 62;
 /// A grid of equidistant keys, which maps each key to a cell. The 256 cells of a side are a ring, so that no
 /// level moves when the prices do.
 #[derive(Clone, Copy, Debug)]
+#[repr(C)]
 pub(crate) struct Grid {
     /// Distance between neighbouring keys.
     pub(crate) size: u64,
@@ -28,22 +29,20 @@ pub(crate) struct Grid {
     base: i64,
     /// Number of keys on the grid.
     count: u64,
-    /// Length of one ring wrap: keys on the grid that differ by less than this have different cells.
-    pub(crate) span: u64,
 }
 
 impl Grid {
     /// The empty grid: every key is off it.
-    const NONE: Grid = Grid { size: 1, divisor: ExactDivisor::new(1), base: 0, count: 0, span: 0 };
+    const NONE: Grid = Grid { size: 1, divisor: ExactDivisor::new(1), base: 0, count: 0 };
 
     /// The grid of distance `size` that `key` is on; `None` where its arithmetic would overflow.
     fn through(key: i64, size: u64) -> Option<Grid> {
         let size_of_keys = i64::try_from(size).ok().filter(|size| *size > 0)?;
         let below = (KEYS_FROM_ZERO / size).checked_mul(size)?;
         let base = key.rem_euclid(size_of_keys).checked_sub_unsigned(below)?;
-        let span = size.checked_mul(CELLS as u64).filter(|span| *span < KEYS_FROM_ZERO)?;
+        size.checked_mul(CELLS as u64).filter(|span| *span < KEYS_FROM_ZERO)?;
         let divisor = ExactDivisor::new(size);
-        Some(Grid { size, divisor, base, count: (2 * KEYS_FROM_ZERO - 1) / size, span })
+        Some(Grid { size, divisor, base, count: (2 * KEYS_FROM_ZERO - 1) / size })
     }
 
     /// Grid steps from `from` to `key`; a very large number when `key` is below `from`, or off the grid.
@@ -52,28 +51,20 @@ impl Grid {
         self.divisor.quotient(key.wrapping_sub(from).cast_unsigned())
     }
 
-    /// Cell and ring wrap of a key.
+    /// The place of a key.
     #[inline(always)]
     pub(crate) const fn place(&self, key: i64) -> Place {
         let number = self.steps(self.base, key);
-        let wrap = (number / CELLS as u64) as u32;
-        Place { cell: number as usize % CELLS, wrap, is_on_grid: number < self.count }
-    }
-
-    /// True when `worse` is at most `better`, but less than one ring wrap below it; both are on the grid.
-    #[inline(always)]
-    pub(crate) const fn is_near(&self, better: i64, worse: i64) -> bool {
-        better.wrapping_sub(worse).cast_unsigned() < self.span
+        Place { number, is_on_grid: number < self.count }
     }
 }
 
-/// The place of a key on the ring of cells.
+/// The place of a key on a grid.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Place {
-    /// Index of the cell, below [`CELLS`].
-    pub(crate) cell: usize,
-    /// Number of ring wraps from the grid's least key to this key; only the lower 32 bits of the number.
-    pub(crate) wrap: u32,
+    /// Number of steps from the grid's least key. Its lower bits are the cell on a ring of cells, the others
+    /// the ring wrap.
+    pub(crate) number: u64,
     /// False for a key that is off the grid and so has no cell.
     pub(crate) is_on_grid: bool,
 }
@@ -208,21 +199,24 @@ mod tests {
             let step = size as i64;
             for origin in [0, 3, -1, -77, 1_000_000_007] {
                 let grid = Grid::through(origin, size).unwrap();
-                let first = grid.place(origin).cell;
+                let cell = |place: Place| place.number as usize % CELLS;
+                let first = cell(grid.place(origin));
                 for count in [-70_000_i64, -257, -256, -1, 0, 1, 63, 255, 256, 70_000] {
                     let Some(key) = step.checked_mul(count).and_then(|far| far.checked_add(origin)) else {
                         continue;
                     };
-                    let cell = (first as i64 + count).rem_euclid(CELLS as i64) as usize;
+                    let expected = (first as i64 + count).rem_euclid(CELLS as i64) as usize;
                     let place = grid.place(key);
-                    assert_eq!((place.cell, place.is_on_grid), (cell, true), "{origin} + {count} x {size}");
+                    assert_eq!(
+                        (cell(place), place.is_on_grid),
+                        (expected, true),
+                        "{origin} + {count} x {size}"
+                    );
                     for off in (1..size.min(60)).chain([size - 1]).filter(|off| *off != 0) {
                         let is_on = grid.place(key.saturating_add_unsigned(off)).is_on_grid;
                         assert!(!is_on, "{origin} + {count} x {size} + {off}");
                     }
                 }
-                assert!(grid.is_near(origin, origin) && grid.is_near(origin, origin - 255 * step));
-                assert!(!grid.is_near(origin, origin - 256 * step) && !grid.is_near(origin, origin + step));
             }
         }
     }

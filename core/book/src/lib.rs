@@ -5,8 +5,8 @@
 //! by the client's.
 //!
 //! [`BooksById`] are books whose orders are identified by the venue's id alone, for feed handlers:
-//! [`DirectBooks`] store each order in the look-up table itself, and [`Indexed`] adds an index to any
-//! other books.
+//! [`PackedBooks`] store each order in the look-up table itself, in few bytes, and apply messages in groups.
+//! [`DirectBooks`] are the same with plain records, and [`Indexed`] adds an index to any other books.
 //!
 //! ```
 //! use tickpath_book::{BookLimits, FastBooks, Order, OrderBooks, OrderIndex};
@@ -43,11 +43,15 @@ mod by_id;
 mod digest;
 mod direct;
 mod fast;
+mod feed_books;
 mod grid;
+mod group;
 mod index;
 mod indexed;
 mod ladder;
+mod levels;
 mod order;
+mod packed;
 mod pages;
 mod record;
 mod table;
@@ -56,7 +60,10 @@ pub use books::{OrderBooks, state_hash};
 pub use by_id::{BooksById, PrefetchRequest, PrefetchTicket};
 pub use direct::DirectBooks;
 pub use fast::FastBooks;
+pub use feed_books::FeedBooks;
+pub use group::{ChangeKind, OrderChange, OrderGroup, OrderMessages, Step};
 pub use index::{InsertError, OrderIndex};
 pub use indexed::Indexed;
 pub use order::{AddError, BookLimits, Hint, Level, Order, OrderHandle, QueuePosition};
+pub use packed::PackedBooks;
 pub use pages::{PageIndex, PageLimits};

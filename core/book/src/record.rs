@@ -28,7 +28,7 @@ pub(crate) const fn side_index(instrument: InstrumentId, side: Side) -> u32 {
 /// An order, or a free record.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(32))]
-pub(crate) struct OrderRecord {
+pub struct OrderRecord {
     pub(crate) id: u64,
     pub(crate) qty: u64,
     pub(crate) level: u32,
@@ -54,6 +54,60 @@ pub(crate) struct LevelRecord {
 }
 
 const _: () = assert!(size_of::<OrderRecord>() == 32 && size_of::<LevelRecord>() == 32);
+
+/// The orders in the queues of levels. Writes to slot NIL have no effect.
+pub trait Queues {
+    /// The slot of the order behind the one in `slot`; NIL for the last of its level.
+    fn next(&self, slot: u32) -> u32;
+
+    /// The quantity of an order.
+    fn qty(&self, slot: u32) -> u64;
+
+    /// Sets the order behind the one in `slot`.
+    fn set_next(&mut self, slot: u32, next: u32);
+
+    /// Sets the order ahead of the one in `slot`.
+    fn set_prev(&mut self, slot: u32, prev: u32);
+
+    /// Sets the level of an order.
+    fn set_level(&mut self, slot: u32, level: u32);
+
+    /// Sets the fields of an order that is the last of its level: `prev` is ahead of it, none behind it.
+    fn enter_queue(&mut self, slot: u32, qty: Qty, level: u32, prev: u32);
+}
+
+impl Queues for [OrderRecord] {
+    #[inline(always)]
+    fn next(&self, slot: u32) -> u32 {
+        self[slot as usize].next
+    }
+
+    #[inline(always)]
+    fn qty(&self, slot: u32) -> u64 {
+        self[slot as usize].qty
+    }
+
+    #[inline(always)]
+    fn set_next(&mut self, slot: u32, next: u32) {
+        self[slot as usize].next = next;
+    }
+
+    #[inline(always)]
+    fn set_prev(&mut self, slot: u32, prev: u32) {
+        self[slot as usize].prev = prev;
+    }
+
+    #[inline(always)]
+    fn set_level(&mut self, slot: u32, level: u32) {
+        self[slot as usize].level = level;
+    }
+
+    #[inline(always)]
+    fn enter_queue(&mut self, slot: u32, qty: Qty, level: u32, prev: u32) {
+        let record = &mut self[slot as usize];
+        (record.qty, record.level, record.prev, record.next) = (qty.0, level, prev, NIL);
+    }
+}
 
 impl OrderRecord {
     pub(crate) const FREE: OrderRecord =
@@ -102,45 +156,60 @@ impl LevelRecord {
         Level { price: self.price(), qty: Qty(self.qty), order_count: self.order_count }
     }
 
+    /// Zero if this record of a cell has the level of `key`, or is empty and may get it: no level of this wrap
+    /// is in the sorted array. Branchless: no CPU could predict whether the level is open.
+    #[inline(always)]
+    pub(crate) fn conflict(&self, key: i64, wrap: u32) -> u64 {
+        let outside_levels = u64::from(self.outside.count(wrap));
+        let other_key = (self.key ^ key).cast_unsigned();
+        select_unpredictable(self.order_count == 0, outside_levels, other_key)
+    }
+
     /// Appends the order in `slot` to this level, which has the index `own` and gets the quantity `total`.
     #[inline(always)]
-    pub(crate) fn append(&mut self, own: u32, total: u64, orders: &mut [OrderRecord], slot: u32, qty: Qty) {
+    pub(crate) fn append(
+        &mut self,
+        own: u32,
+        total: u64,
+        orders: &mut (impl Queues + ?Sized),
+        slot: u32,
+        qty: Qty,
+    ) {
         self.qty = total;
         self.order_count += 1;
         let tail = self.tail;
         self.tail = slot;
         self.head = select_unpredictable(tail == NIL, slot, self.head);
         // The tail of an empty level is NIL, whose record has no effect.
-        orders[tail as usize].next = slot;
-        let record = &mut orders[slot as usize];
-        (record.qty, record.level, record.prev, record.next) = (qty.0, own, tail, NIL);
+        orders.set_next(tail, slot);
+        orders.enter_queue(slot, qty, own, tail);
     }
 
     /// Removes the order in `slot`, which has the contents `record`, from this level.
     #[inline(always)]
-    pub(crate) fn unlink(&mut self, orders: &mut [OrderRecord], slot: u32, record: &OrderRecord) {
+    pub(crate) fn unlink(&mut self, orders: &mut (impl Queues + ?Sized), slot: u32, record: &OrderRecord) {
         let OrderRecord { qty, prev, next, .. } = *record;
         self.qty -= qty;
         self.order_count -= 1;
         self.head = select_unpredictable(self.head == slot, next, self.head);
         self.tail = select_unpredictable(self.tail == slot, prev, self.tail);
         // Without a neighbour these write to the NIL record.
-        orders[prev as usize].next = next;
-        orders[next as usize].prev = prev;
+        orders.set_next(prev, next);
+        orders.set_prev(next, prev);
     }
 
     /// The slots of the level's orders in time priority.
-    pub(crate) fn queue(&self, orders: &[OrderRecord]) -> impl Iterator<Item = u32> {
+    pub(crate) fn queue(&self, orders: &(impl Queues + ?Sized)) -> impl Iterator<Item = u32> {
         let known = |slot: u32| Some(slot).filter(|slot| *slot != NIL);
-        std::iter::successors(known(self.head), move |slot| known(orders[*slot as usize].next))
+        std::iter::successors(known(self.head), move |slot| known(orders.next(*slot)))
     }
 
     /// The orders of the level that trade before the one in `slot`.
-    pub(crate) fn queue_position(&self, orders: &[OrderRecord], slot: u32) -> QueuePosition {
+    pub(crate) fn queue_position(&self, orders: &(impl Queues + ?Sized), slot: u32) -> QueuePosition {
         let ahead = self.queue(orders).take_while(|other| *other != slot);
         ahead.fold(QueuePosition::default(), |position, slot| QueuePosition {
             orders_ahead: position.orders_ahead + 1,
-            qty_ahead: Qty(position.qty_ahead.0 + orders[slot as usize].qty),
+            qty_ahead: Qty(position.qty_ahead.0 + orders.qty(slot)),
         })
     }
 }
@@ -168,6 +237,8 @@ pub(crate) struct Outside(u8);
 
 impl Outside {
     pub(crate) const NONE: Outside = Outside(0);
+    /// Levels of every wrap.
+    pub(crate) const ALL: Outside = Outside(u8::MAX);
     const COUNT_MAX: u8 = 3;
 
     const fn shift(wrap: u32) -> u32 {

@@ -1,7 +1,7 @@
 //! A hash table of orders by id, in buckets of one cache line each.
 
 /// A group of places for orders, in one cache line.
-pub(crate) trait Bucket {
+pub trait Bucket {
     /// Number of places per bucket.
     const LEN: u32;
     /// Number of consecutive ids that belong to the same bucket.
@@ -24,7 +24,7 @@ pub(crate) trait Bucket {
 }
 
 /// The buckets of a [`Table`].
-pub(crate) trait Buckets {
+pub trait Buckets {
     /// The type of a bucket.
     type Bucket: Bucket;
 
@@ -46,7 +46,7 @@ pub(crate) trait Buckets {
 /// others are in the next bucket with a free place and counted in their home bucket, so a removal leaves no
 /// tombstone. An order never moves. A free place has an id of another bucket, so no look-up finds it.
 #[derive(Clone, Debug)]
-pub(crate) struct Table<B> {
+pub struct Table<B> {
     pub(crate) buckets: B,
     mask: u32,
     shift: u32,
@@ -55,7 +55,7 @@ pub(crate) struct Table<B> {
 }
 
 /// A place of a bucket: occupied by an order, or free for a new one.
-#[derive(Clone, Copy)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Spot {
     pub(crate) bucket: u32,
     /// Bit of the place among those of its bucket, as in [`Bucket::state`].

@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use tickpath_book::{
-    AddError, BookLimits, BooksById, DirectBooks, FastBooks, Indexed, Order, PrefetchRequest,
+    AddError, BookLimits, BooksById, DirectBooks, FastBooks, Indexed, Order, PackedBooks, PrefetchRequest,
 };
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
@@ -136,6 +136,11 @@ fn run<B: BooksById>(shape: Shape) {
     assert_eq!((fast.order_count(), fast.level_count()), (0, 0));
 }
 
+fn run_both(shape: Shape) {
+    run::<DirectBooks>(shape);
+    run::<PackedBooks>(shape);
+}
+
 const LIMITS: BookLimits = BookLimits::new(InstrumentId(2), 400);
 
 const USUAL: Shape = Shape {
@@ -152,7 +157,7 @@ fn books_match_the_reference_with_all_kinds_of_ids() {
     let all = [Ids::Ascending(1), Ids::Ascending(7), Ids::Few(300), Ids::Any];
     let apart = [Ids::Multiples(1 << 10), Ids::Multiples(1 << 33), Ids::Multiples(1 << 7), Ids::Multiples(2)];
     for (seed, ids) in (1..).zip(all.into_iter().chain(apart)) {
-        run::<DirectBooks>(Shape { seed, ids, ..USUAL });
+        run_both(Shape { seed, ids, ..USUAL });
     }
     run::<Indexed<FastBooks>>(USUAL);
 }
@@ -162,8 +167,8 @@ fn books_match_the_reference_with_all_kinds_of_prices() {
     let all =
         [Prices::UpTo(30), Prices::UpTo(5_000), Prices::Wander(1), Prices::Wander(7), Prices::Wander(2_500)];
     for (seed, prices) in (20..).zip(all) {
-        run::<DirectBooks>(Shape { seed, prices, ..USUAL });
-        run::<DirectBooks>(Shape { seed, prices, limits: BookLimits::new(InstrumentId(0), 400), ..USUAL });
+        run_both(Shape { seed, prices, ..USUAL });
+        run_both(Shape { seed, prices, limits: BookLimits::new(InstrumentId(0), 400), ..USUAL });
     }
 }
 
@@ -174,7 +179,7 @@ fn books_match_the_reference_at_the_bounds() {
     {
         let limits = BookLimits { max_instrument: InstrumentId(1), max_orders, max_levels };
         for ids in [Ids::Ascending(2), Ids::Few(80), Ids::Multiples(64)] {
-            run::<DirectBooks>(Shape { seed, limits, ids, add_percent: 65, steps: 6_000, ..USUAL });
+            run_both(Shape { seed, limits, ids, add_percent: 65, steps: 6_000, ..USUAL });
         }
     }
 }
@@ -189,7 +194,7 @@ proptest! {
     ) {
         let limits = BookLimits { max_instrument: InstrumentId(2), max_orders, max_levels };
         let (prices, ids) = (Prices::UpTo(prices), Ids::Multiples(step));
-        run::<DirectBooks>(Shape { seed, steps: 1_500, limits, prices, ids, add_percent });
+        run_both(Shape { seed, steps: 1_500, limits, prices, ids, add_percent });
     }
 }
 
@@ -201,9 +206,14 @@ fn bid(id: u64, price: i64) -> Order<()> {
 /// Two levels 256 prices apart share a cell: the better one has it, even if it was opened second.
 #[test]
 fn prices_that_share_a_cell_stay_sorted() {
+    keep_prices_sorted::<DirectBooks>();
+    keep_prices_sorted::<PackedBooks>();
+}
+
+fn keep_prices_sorted<B: BooksById>() {
     let far = 256 * 100;
     for prices in [[0, far, 2 * far], [2 * far, far, 0], [far, 2 * far, 0], [0, 5 * far, far]] {
-        let mut books = DirectBooks::new(LIMITS);
+        let mut books = B::new(LIMITS);
         for (id, price) in (0..).zip(prices) {
             // One level has more orders than may be moved.
             for copy in 0..if id == 1 { 20 } else { 3 } {
@@ -212,7 +222,7 @@ fn prices_that_share_a_cell_stay_sorted() {
         }
         let mut sorted = prices;
         sorted.sort_unstable_by(|a, b| b.cmp(a));
-        let levels = |books: &DirectBooks| {
+        let levels = |books: &B| {
             books.levels(InstrumentId(1), Side::Buy).map(|level| level.price.0).collect::<Vec<_>>()
         };
         assert_eq!(levels(&books), sorted);
@@ -230,7 +240,12 @@ fn prices_that_share_a_cell_stay_sorted() {
 
 #[test]
 fn a_duplicate_id_is_rejected_without_effect() {
-    let mut books = DirectBooks::new(LIMITS);
+    reject_duplicates::<DirectBooks>();
+    reject_duplicates::<PackedBooks>();
+}
+
+fn reject_duplicates<B: BooksById>() {
+    let mut books = B::new(LIMITS);
     let near = 0..300;
     let far = (1..60).map(|id| id << 33);
     let ids: Vec<u64> = near.chain(far).collect();

@@ -3,5 +3,6 @@
 
 mod by_id;
 mod conformance;
+mod groups;
 mod prices;
 mod reference;

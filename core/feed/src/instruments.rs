@@ -232,6 +232,18 @@ impl<B: BooksById> Instruments<B> {
         self.counters.messages += 1;
     }
 
+    /// Counts messages of a group, which [`set_sequence`](Self::set_sequence) begins.
+    #[inline(always)]
+    pub(crate) const fn count_messages(&mut self, count: usize) {
+        self.counters.messages += count as u64;
+    }
+
+    /// Begins the processing of a message of a group.
+    #[inline(always)]
+    pub(crate) const fn set_sequence(&mut self, sequence: Sequence) {
+        self.sequence = sequence;
+    }
+
     /// Ends the message; reports the status of the book whose health it reduced, if any.
     #[inline(always)]
     pub fn end_message(&mut self, out: &mut impl UpdateListener) {

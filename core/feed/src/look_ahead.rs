@@ -1,10 +1,7 @@
 //! Prefetch of the orders that queued messages refer to.
 
-use std::hint::select_unpredictable;
-
 use tickpath_book::{BooksById, PrefetchRequest, PrefetchTicket};
-use tickpath_nasdaq::itch50::{AddOrder, OrderDelete, OrderReplace};
-use tickpath_types::{InstrumentId, OrderId, Price, Side};
+use tickpath_types::OrderId;
 
 /// Queued messages per group: enough to overlap their cache misses, few enough that prefetched data stays in
 /// the nearest cache until it is used.
@@ -57,42 +54,6 @@ pub(crate) fn handle_in_groups<T, B: BooksById, M: Copy>(
         total += count as u64;
     }
 }
-
-/// Returns the prefetch request for a message, without a test of its type. Arbitrary bytes do no harm.
-///
-/// No branch depends on the content, since a CPU cannot predict the order of message types. Each message is
-/// read both as an add and as a message about an open order. The books have no order with an add's id, so for
-/// an add the request's side and price are used.
-#[inline(always)]
-pub(crate) fn prefetch_request(message: &[u8]) -> PrefetchRequest {
-    let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else { return PrefetchRequest::EMPTY };
-    let add = rest.first_chunk();
-    let add = select_unpredictable(add.is_some(), add.unwrap_or(&NO_ADD), &NO_ADD);
-    PrefetchRequest {
-        id: OrderId(u64::from_be_bytes(part(head, ORDER_REF))),
-        instrument: InstrumentId(u16::from_be_bytes(part(head, 1))),
-        side: Side::BOTH[usize::from(add[0] != b'B')],
-        price: Price(i64::from(u32::from_be_bytes(part(add, PRICE)))),
-    }
-}
-
-/// Returns the order that a replace message creates; `None` for other messages, most of which the length
-/// check excludes.
-#[inline(always)]
-pub(crate) fn new_order_of(message: &[u8]) -> Option<OrderId> {
-    let message: &[u8; OrderReplace::LEN] = message.try_into().ok()?;
-    (message[0] == OrderReplace::TYPE).then(|| OrderId(u64::from_be_bytes(part(message, HEAD_LEN))))
-}
-
-/// Offsets and lengths in bytes. Every order message begins with type, locate, tracking number, time and
-/// order reference. An add continues with its side, shares, symbol and price; `PRICE` counts from there.
-const ORDER_REF: usize = 11;
-const HEAD_LEN: usize = 19;
-const PRICE: usize = 13;
-const ADD_LEN: usize = 17;
-const NO_ADD: [u8; ADD_LEN] = [0; ADD_LEN];
-
-const _: () = assert!(OrderDelete::LEN == HEAD_LEN && AddOrder::LEN == HEAD_LEN + ADD_LEN);
 
 /// Returns the `N` bytes of `bytes` from offset `at` on.
 #[inline(always)]

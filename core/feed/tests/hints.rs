@@ -8,7 +8,7 @@ use tickpath_book::{
     QueuePosition,
 };
 use tickpath_feed::{BookBuilder, BuilderCounters, MessageBooks, UpdateListener};
-use tickpath_nasdaq::itch50::{OrderDelete, OrderReplace, market_event_message};
+use tickpath_nasdaq::itch50::{OrderDelete, market_event_message};
 use tickpath_types::{
     Instrument, InstrumentId, MarketEvent, MarketEventKind, MarketUpdate, Nanos, OrderId, Price, Qty,
     Sequence, Side, Symbol,
@@ -20,25 +20,18 @@ struct RecordingBooks {
     books: DirectBooks,
     fronts: RefCell<Vec<(InstrumentId, Side)>>,
     prefetched: RefCell<Vec<OrderId>>,
-    /// Lower bound of the result of `order_count`, to simulate large books.
-    order_count_min: u32,
 }
 
 impl BooksById for RecordingBooks {
     fn new(limits: BookLimits) -> RecordingBooks {
         let books = DirectBooks::new(limits);
-        RecordingBooks {
-            books,
-            fronts: RefCell::default(),
-            prefetched: RefCell::default(),
-            order_count_min: 0,
-        }
+        RecordingBooks { books, fronts: RefCell::default(), prefetched: RefCell::default() }
     }
     fn limits(&self) -> BookLimits {
         self.books.limits()
     }
     fn order_count(&self) -> u32 {
-        self.books.order_count().max(self.order_count_min)
+        self.books.order_count()
     }
     fn level_count(&self) -> u32 {
         self.books.level_count()
@@ -193,21 +186,4 @@ fn refresh_covers_the_maximum_number_of_instruments() {
         visited.extend(builder.books().fronts.take().into_iter().map(|(id, _)| id.0));
     }
     assert_eq!(visited[2 * usize::from(u16::MAX) - 1..][..2], [u16::MAX, 1]);
-}
-
-#[test]
-fn a_batch_prefetches_old_orders_and_in_large_books_new_ones() {
-    for order_count_min in [0, 1 << 16] {
-        let mut builder = builder(3);
-        builder.instruments_mut().books_mut().order_count_min = order_count_min;
-        builder.books().prefetched.take();
-        let delete = OrderDelete::new(InstrumentId(1), 0_u16, Nanos(1), OrderId(100));
-        let (old, new) = (OrderId(300), OrderId(400));
-        let replace = OrderReplace::new(InstrumentId(3), 0_u16, Nanos(1), old, new, 5_u32, 999_900_u32);
-        builder.handle_batch(Sequence(1), [delete.as_bytes(), replace.as_bytes()], &mut DiscardUpdates);
-        let prefetched = builder.books().prefetched.take();
-        let expected = [OrderId(100), old, new];
-        assert_eq!(prefetched, if order_count_min == 0 { &expected[..2] } else { &expected });
-        assert!(builder.books().find(new).is_some() && builder.books().find(old).is_none());
-    }
 }

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_book::{BookLimits, BooksById, PackedBooks};
 use tickpath_feed::{
     Arbiter, ArbiterConfig, BookBuilder, Channel, ChannelConfig, IexStream, IexTp, IgnoreUpdates,
     JUMP_BACK_PACKETS, Line, MessageBooks, MessageListener, MoldUdp64, UpdateListener,
@@ -263,9 +263,9 @@ fn add(order: u64, qty: u64) -> Vec<u8> {
     itch(1, MarketEventKind::Add { order_id, side, price: Price(1_000_000), qty: Qty(qty) })
 }
 
-fn channel(compare_lines: bool) -> Channel<BookBuilder<DirectBooks>> {
+fn channel(compare_lines: bool) -> Channel<BookBuilder<PackedBooks>> {
     let arbiter = ArbiterConfig { compare_lines, max_requests: 0, ..ArbiterConfig::default() };
-    let books = BookBuilder::new(DirectBooks::new(BookLimits::new(InstrumentId(2), 16)));
+    let books = BookBuilder::new(PackedBooks::new(BookLimits::new(InstrumentId(2), 16)));
     Channel::new(&ChannelConfig::new(arbiter, None), books)
 }
 
@@ -320,13 +320,13 @@ fn a_jump_back_resets_the_books() {
     let directory = itch(1, MarketEventKind::Directory);
     let mut messages = vec![directory];
     messages.extend((1..=16).map(|order| add(order, 10)));
-    let send = |channel: &mut Channel<BookBuilder<DirectBooks>>, now: u64, numbers: std::ops::Range<u64>| {
+    let send = |channel: &mut Channel<BookBuilder<PackedBooks>>, now: u64, numbers: std::ops::Range<u64>| {
         for number in numbers {
             let packet = itch_packet("DAY", number, std::slice::from_ref(&messages[number as usize - 1]));
             channel.handle_packet(at(now + number), Line::A, &packet, &mut IgnoreUpdates);
         }
     };
-    let health = |channel: &Channel<BookBuilder<DirectBooks>>| {
+    let health = |channel: &Channel<BookBuilder<PackedBooks>>| {
         (channel.books().books().order_count(), channel.books().instrument(InstrumentId(1)).unwrap().health)
     };
     send(&mut channel, 0, 1..18);

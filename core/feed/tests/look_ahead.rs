@@ -4,7 +4,7 @@
 use std::sync::LazyLock;
 
 use proptest::prelude::*;
-use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, Indexed};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, Indexed, PackedBooks};
 use tickpath_feed::{BookBuilder, BuilderCounters, MessageBooks, UpdateListener};
 use tickpath_flowgen::{BackgroundFlow, BackgroundFlowConfig};
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits};
@@ -91,6 +91,7 @@ fn a_market_ends_the_same_in_groups_of_any_size() {
     let one_by_one = result_of::<Indexed<ReferenceBooks>>(&messages, 1);
     assert!(one_by_one.0.len() > 5_000 && one_by_one.1.unknown_order == 0);
     for group in [1, 2, 31, 32, 33, messages.len()] {
+        assert_eq!(result_of::<PackedBooks>(&messages, group), one_by_one, "{group}");
         assert_eq!(result_of::<DirectBooks>(&messages, group), one_by_one, "{group}");
         assert_eq!(result_of::<Indexed<FastBooks>>(&messages, group), one_by_one, "{group}");
     }
@@ -121,6 +122,7 @@ fn large_books_end_the_same() {
     }
     let one_by_one = result_of::<Indexed<FastBooks>>(&messages, 1);
     for group in [32, messages.len()] {
+        assert_eq!(result_of::<PackedBooks>(&messages, group), one_by_one, "{group}");
         assert_eq!(result_of::<DirectBooks>(&messages, group), one_by_one, "{group}");
         assert_eq!(result_of::<Indexed<FastBooks>>(&messages, group), one_by_one, "{group}");
     }
@@ -139,6 +141,6 @@ proptest! {
                 None => message.truncate(at / 2),
             }
         }
-        prop_assert_eq!(result_of::<DirectBooks>(&messages, 64), result_of::<Indexed<ReferenceBooks>>(&messages, 1));
+        prop_assert_eq!(result_of::<PackedBooks>(&messages, 64), result_of::<Indexed<ReferenceBooks>>(&messages, 1));
     }
 }

@@ -1,6 +1,6 @@
 //! Tests of recovery clients without IO: the sockets that they need, their requests, the effect of answers.
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_book::{BookLimits, BooksById, PackedBooks};
 use tickpath_feed::iex::{self, IexRecovery};
 use tickpath_feed::itch::ItchRecovery;
 use tickpath_feed::xdp::{self, RequestSource, XdpRecovery};
@@ -25,8 +25,8 @@ const START: Nanos = Nanos::from_secs(1);
 const NONE: SocketNeeds = SocketNeeds { connection: false, groups: [false, false] };
 const CONNECTION: SocketNeeds = SocketNeeds { connection: true, ..NONE };
 
-fn books() -> DirectBooks {
-    DirectBooks::new(BookLimits::new(InstrumentId(2), 8))
+fn books() -> PackedBooks {
+    PackedBooks::new(BookLimits::new(InstrumentId(2), 8))
 }
 
 fn channel<B: MessageBooks, F: Framing>(max_requests: u32, books: B) -> Channel<B, F> {

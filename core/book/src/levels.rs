@@ -1,4 +1,4 @@
-//! The price levels of all sides.
+//! The price levels of all sides of a feed's books.
 
 use std::hint::select_unpredictable;
 
@@ -6,9 +6,9 @@ use arrayvec::ArrayVec;
 use tickpath_types::{InstrumentId, Price, Side};
 
 use crate::BookLimits;
-use crate::grid::{CELLS, Grids, LEVELS_EXAMINED, OpenCells, USUAL_DISTANCE, distance};
+use crate::grid::{CELLS, Grid, Grids, LEVELS_EXAMINED, OpenCells, Place, USUAL_DISTANCE, distance};
 use crate::ladder::{Ladder, Ladders};
-use crate::record::{LevelRecord, NIL, OrderRecord, Outside, key, merged};
+use crate::record::{LevelRecord, NIL, Outside, Queues, key, merged};
 
 /// Number of orders added to levels outside the cells before another grid is considered.
 const OUTSIDE_ADDS_MIN: u32 = 32;
@@ -19,27 +19,30 @@ const MOVES_MAX: u32 = 4_096;
 /// Maximum number of orders of a level that is moved into or out of a cell.
 const ORDERS_MOVED_MAX: u32 = 8;
 
+/// Minimum number of cells of a side: one word of [`OpenCells`].
+const CELLS_MIN: u32 = 64;
+
 /// One side of one book: all fields that each message needs, in one cache line.
 #[derive(Clone, Copy, Debug)]
 #[repr(align(64))]
-pub(super) struct BookSide {
-    open: OpenCells,
+pub(crate) struct BookSide {
+    pub(crate) open: OpenCells,
     /// Key of the best level; `i64::MIN` when there is none.
-    pub(super) best_key: i64,
+    pub(crate) best_key: i64,
     /// Key of the best level outside the cells; `i64::MIN` when there is none.
     outside_key: i64,
-    pub(super) best: u32,
+    pub(crate) best: u32,
     /// The levels outside the cells.
     ladder: Ladder,
     /// Number of orders added to levels outside the cells since the grid was chosen.
     outside_adds: u32,
-    grid: u8,
+    pub(crate) grid: u8,
 }
 
 const _: () = assert!(size_of::<BookSide>() == 64);
 
 impl BookSide {
-    pub(super) const EMPTY: BookSide = BookSide {
+    pub(crate) const EMPTY: BookSide = BookSide {
         open: OpenCells::NONE,
         best_key: i64::MIN,
         outside_key: i64::MIN,
@@ -52,41 +55,86 @@ impl BookSide {
     /// Makes the open level `index` the best one if no other has a better key. The keys are equal only if
     /// `index` is the best level already, or if there is no level.
     #[inline(always)]
-    fn update_best(&mut self, index: u32, key: i64) {
+    pub(crate) fn update_best(&mut self, index: u32, key: i64) {
         let is_best = key >= self.best_key;
         self.best_key = select_unpredictable(is_best, key, self.best_key);
         self.best = select_unpredictable(is_best, index, self.best);
     }
 }
 
-/// The levels of all sides. Each side has cells for the levels of 256 neighbouring prices, so that the price
-/// of nearly every level determines its record. The others are in sorted arrays, with records from a pool.
+/// The best level of a side after the level of key `closed`, the best, has closed in its cell, with its key.
+/// `first` is the side's first cell. `None` if the next open cell may hold a level of another ring wrap, or if
+/// a level outside the cells may be better.
+#[inline(always)]
+pub(crate) fn next_best(
+    book: &BookSide,
+    records: &[LevelRecord],
+    grids: &Grids,
+    bits: u32,
+    first: u32,
+    closed: i64,
+) -> Option<(u32, i64)> {
+    let grid = grids.get(book.grid);
+    let cell = grid.place(closed).number as usize & ((1 << bits) - 1);
+    let best = first + book.open.next_below(cell)? as u32;
+    let key = records.get(best as usize)?.key;
+    (is_near(grid, bits, closed, key) && book.outside_key < key).then_some((best, key))
+}
+
+/// True when `worse` is at most `better`, but less than one ring wrap of 2^`bits` cells below it; both are on
+/// the grid. Keys that differ by less than a ring wrap have different cells.
+#[inline(always)]
+const fn is_near(grid: &Grid, bits: u32, better: i64, worse: i64) -> bool {
+    better.wrapping_sub(worse).cast_unsigned() < grid.size << bits
+}
+
+/// The levels of all sides. Each side has cells for the levels of up to 256 neighbouring prices, so that the
+/// price of nearly every level determines its record. The others are in sorted arrays, with records from a
+/// pool.
 #[derive(Clone, Debug)]
-pub(super) struct Levels {
-    sides: Vec<BookSide>,
-    /// The pool of records for levels outside the cells, then the cells of each side.
-    pub(super) records: Vec<LevelRecord>,
-    /// Index in `records` of the first cell of the first side.
-    first_cell: u32,
+pub(crate) struct Levels {
+    pub(crate) sides: Vec<BookSide>,
+    /// A row of null records, a row of cells for each side, then the pool of records for the other levels.
+    pub(crate) records: Vec<LevelRecord>,
+    /// Base-2 logarithm of the number of cells of a side, which is the length of a row.
+    pub(crate) bits: u32,
+    /// Index in `records` of the first record of the pool.
+    pub(crate) pool: u32,
     ladders: Ladders,
-    grids: Grids,
+    pub(crate) grids: Grids,
+    /// Number of changes of any side's grid.
+    pub(crate) grid_changes: u32,
     /// Free records of the pool, linked by `head`.
     free: u32,
-    max_levels: u32,
-    pub(super) count: u32,
+    pub(crate) max_levels: u32,
+    pub(crate) count: u32,
 }
 
 /// The cell that belongs to a key, whether or not the key's level is in it.
 #[derive(Clone, Copy)]
-pub(super) struct Cell {
+pub(crate) struct Cell {
     /// Index of the cell's record, which may hold the level of another key.
-    pub(super) index: u32,
-    wrap: u32,
-    is_on_grid: bool,
+    pub(crate) index: u32,
+    /// Lower bits of the number of steps from the grid's least key. Above those of the cell they are the ring
+    /// wrap.
+    pub(crate) steps: u32,
+    pub(crate) is_on_grid: bool,
+}
+
+impl Cell {
+    /// The cell of a key on the grid of its side, whose row has 2^`bits` cells.
+    #[inline(always)]
+    pub(crate) const fn on(grid: &Grid, bits: u32, side: u32, key: i64) -> Cell {
+        let Place { number, is_on_grid } = grid.place(key);
+        let steps = number as u32;
+        let cell = steps & ((1 << bits) - 1);
+        Cell { index: (side.wrapping_add(1) << bits).wrapping_add(cell), steps, is_on_grid }
+    }
 }
 
 impl Levels {
-    pub(super) fn new(limits: BookLimits) -> Levels {
+    /// Levels of empty books. The cells are touched now, the pool at its first use.
+    pub(crate) fn new(limits: BookLimits) -> Levels {
         let max_levels = limits.max_levels as usize;
         let instruments = 0..=limits.max_instrument.0;
         let mut grids = Grids::new();
@@ -96,77 +144,100 @@ impl Levels {
             .flat_map(|_| default_grids)
             .map(|grid| BookSide { grid, ..BookSide::EMPTY })
             .collect();
-        let first_cell = (max_levels + 1).next_multiple_of(CELLS);
-        let mut records = Vec::with_capacity(first_cell + sides.len() * CELLS);
-        // Record 0 is the null record, `NIL`.
-        records.extend((0..first_cell).map(|slot| {
-            let next = if (1..max_levels).contains(&slot) { slot as u32 + 1 } else { NIL };
-            LevelRecord { head: next, ..LevelRecord::closed(InstrumentId(0), Side::Buy) }
-        }));
+        let row = Levels::row_len(limits, sides.len());
+        let pool = (sides.len() + 1) * row;
+        let mut records = Vec::with_capacity(pool + max_levels);
+        // Record 0 is the null record, `NIL`, which conflicts with every key.
+        let null = LevelRecord { outside: Outside::ALL, ..LevelRecord::closed(InstrumentId(0), Side::Buy) };
+        records.extend((0..row).map(|_| null));
         for instrument in instruments.map(InstrumentId) {
             for side in Side::BOTH {
-                records.extend([LevelRecord::closed(instrument, side); CELLS]);
+                records.extend((0..row).map(|_| LevelRecord::closed(instrument, side)));
             }
         }
         Levels {
-            ladders: Ladders::new(sides.len(), max_levels),
+            ladders: Ladders::untouched(sides.len(), max_levels),
             sides,
             records,
-            first_cell: first_cell as u32,
+            bits: row.ilog2(),
+            pool: pool as u32,
             grids,
-            free: if max_levels > 0 { 1 } else { NIL },
+            grid_changes: 0,
+            free: NIL,
             max_levels: limits.max_levels,
             count: 0,
         }
     }
 
+    /// Number of cells of a side: about as many as it can have orders on average, so that the cells of many
+    /// books with few orders each do not take more memory than the orders.
+    fn row_len(limits: BookLimits, sides: usize) -> usize {
+        let orders_per_side = limits.max_orders / sides as u32;
+        orders_per_side.clamp(CELLS_MIN, CELLS as u32).next_power_of_two() as usize
+    }
+
     #[inline(always)]
-    pub(super) fn get(&self, index: u32) -> &LevelRecord {
+    pub(crate) fn get(&self, index: u32) -> &LevelRecord {
         &self.records[index as usize]
     }
 
     #[inline(always)]
-    pub(super) fn get_mut(&mut self, index: u32) -> &mut LevelRecord {
+    pub(crate) fn get_mut(&mut self, index: u32) -> &mut LevelRecord {
         &mut self.records[index as usize]
     }
 
     /// Slot of the last order of the level at an index; NIL if it has none, or the index is invalid.
     #[inline(always)]
-    pub(super) fn tail_of_any(&self, index: u32) -> u32 {
+    pub(crate) fn tail_of_any(&self, index: u32) -> u32 {
         self.records.get(index as usize).map_or(NIL, |level| level.tail)
     }
 
     #[inline(always)]
-    pub(super) fn side(&self, side: u32) -> &BookSide {
+    pub(crate) fn side(&self, side: u32) -> &BookSide {
         self.sides.get(side as usize).unwrap_or(&BookSide::EMPTY)
     }
 
-    /// Record index of the cell for a key on the grid; arbitrary for any other key and for an unknown side.
+    /// Index of the first cell of a side.
     #[inline(always)]
-    pub(super) fn likely_cell(&self, side: u32, key: i64) -> u32 {
-        let grid = self.sides.get(side as usize).map_or(Grids::NONE, |book| book.grid);
-        self.first_cell + side * CELLS as u32 + self.grids.get(grid).place(key).cell as u32
+    pub(crate) const fn row(&self, side: u32) -> u32 {
+        (side + 1) << self.bits
     }
 
-    /// The cell for the level of this key. Accepts any side and key.
+    /// The side of a level in a cell.
     #[inline(always)]
-    pub(super) fn cell(&self, side: u32, key: i64) -> Cell {
-        let place = self.grids.get(self.side(side).grid).place(key);
-        let index = self.first_cell + side * CELLS as u32 + place.cell as u32;
-        Cell { index, wrap: place.wrap, is_on_grid: place.is_on_grid }
+    pub(crate) const fn side_of_cell(&self, index: u32) -> u32 {
+        (index >> self.bits).wrapping_sub(1)
+    }
+
+    /// The cell for the level of this key. Accepts any side and key; the index is valid for a known side.
+    #[inline(always)]
+    pub(crate) fn cell(&self, side: u32, key: i64) -> Cell {
+        self.cell_of(self.side(side).grid, side, key)
+    }
+
+    #[inline(always)]
+    pub(crate) fn cell_of(&self, grid: u8, side: u32, key: i64) -> Cell {
+        Cell::on(self.grids.get(grid), self.bits, side, key)
+    }
+
+    /// Marks the cell at `index` of a side as open or empty.
+    #[inline(always)]
+    fn set_open(&mut self, side: u32, index: u32, is_open: bool) {
+        let cell = (index & ((1 << self.bits) - 1)) as usize;
+        self.sides[side as usize].open.set(cell, is_open);
     }
 
     /// True for a level in a cell; false for one outside the cells.
     #[inline(always)]
-    pub(super) const fn is_cell(&self, index: u32) -> bool {
-        index >= self.first_cell
+    pub(crate) const fn is_cell(&self, index: u32) -> bool {
+        index < self.pool
     }
 
-    pub(super) const fn is_full(&self) -> bool {
+    pub(crate) const fn is_full(&self) -> bool {
         self.count >= self.max_levels
     }
 
-    pub(super) fn find(&self, side: u32, key: i64) -> Option<u32> {
+    pub(crate) fn find(&self, side: u32, key: i64) -> Option<u32> {
         let cell = self.cell(side, key);
         let level = self.get(cell.index);
         if cell.is_on_grid && level.order_count > 0 && level.key == key {
@@ -178,35 +249,29 @@ impl Levels {
     /// Record index of this key's cell if the fast path applies: the key's level is open there, or can be
     /// opened there. Accepts any side and key.
     #[inline(always)]
-    pub(super) fn free_cell(&self, side: u32, key: i64) -> Option<u32> {
+    pub(crate) fn free_cell(&self, side: u32, key: i64) -> Option<u32> {
         let book = self.sides.get(side as usize)?;
-        let place = self.grids.get(book.grid).place(key);
-        let index = self.first_cell + side * CELLS as u32 + place.cell as u32;
+        let Cell { index, steps, is_on_grid } = self.cell_of(book.grid, side, key);
         let level = self.get(index);
-        // No branch depends on whether the level is open: no CPU could predict that.
-        let outside_levels = u64::from(level.outside.count(place.wrap));
-        let other_key = (level.key ^ key).cast_unsigned();
-        let conflict = select_unpredictable(level.order_count == 0, outside_levels, other_key);
-        (place.is_on_grid & (conflict == 0) & (self.count < self.max_levels)).then_some(index)
+        (is_on_grid & (level.conflict(key, steps >> self.bits) == 0) & (self.count < self.max_levels))
+            .then_some(index)
     }
 
     /// Records an order added to a level in a cell.
     #[inline(always)]
-    pub(super) fn note_added(&mut self, side: u32, index: u32, key: i64, opens: bool) {
+    pub(crate) fn note_added(&mut self, side: u32, index: u32, key: i64, opens: bool) {
         self.count += u32::from(opens);
-        let book = &mut self.sides[side as usize];
-        book.open.set(index as usize % CELLS, true);
-        book.update_best(index, key);
+        self.set_open(side, index, true);
+        self.sides[side as usize].update_best(index, key);
     }
 
     /// Records an order removed from a level in a cell, with the number of orders left there.
     #[inline(always)]
-    pub(super) fn note_removed(&mut self, side: u32, index: u32, key: i64, orders_left: u32) {
+    pub(crate) fn note_removed(&mut self, side: u32, index: u32, key: i64, orders_left: u32) {
         self.count -= u32::from(orders_left == 0);
-        let book = &mut self.sides[side as usize];
-        book.open.set(index as usize % CELLS, orders_left != 0);
+        self.set_open(side, index, orders_left != 0);
         // One branch, since `&&` compiles to two and no CPU could predict whether a level closes.
-        if orders_left | (book.best ^ index) == 0 {
+        if orders_left | (self.sides[side as usize].best ^ index) == 0 {
             self.find_best(side, key);
         }
     }
@@ -215,7 +280,7 @@ impl Levels {
     ///
     /// Of two levels with the same cell, the better one gets it, since most orders are added and removed at
     /// better prices. So this may move the other level out of the cell, if it has few orders.
-    pub(super) fn find_or_open(&mut self, side: u32, key: i64, orders: &mut [OrderRecord]) -> u32 {
+    pub(crate) fn find_or_open(&mut self, side: u32, key: i64, orders: &mut (impl Queues + ?Sized)) -> u32 {
         let cell = self.cell(side, key);
         let level = self.get(cell.index);
         if cell.is_on_grid && level.order_count > 0 && level.key == key {
@@ -248,7 +313,7 @@ impl Levels {
 
     /// Moves a worse level with few orders, if any, out of the cell for `key`. Returns false if the cell
     /// stays occupied.
-    fn vacate(&mut self, side: u32, cell: Cell, key: i64, orders: &mut [OrderRecord]) -> bool {
+    fn vacate(&mut self, side: u32, cell: Cell, key: i64, orders: &mut (impl Queues + ?Sized)) -> bool {
         let level = self.get(cell.index);
         if level.order_count == 0 {
             return true;
@@ -257,7 +322,7 @@ impl Levels {
             return false;
         }
         let index = self.move_to_pool(cell.index, orders);
-        self.sides[side as usize].open.set(cell.index as usize % CELLS, false);
+        self.set_open(side, cell.index, false);
         if self.side(side).best == cell.index {
             self.sides[side as usize].best = index;
         }
@@ -266,10 +331,10 @@ impl Levels {
     }
 
     /// Moves a level from the sorted array to its empty cell.
-    fn move_inside(&mut self, side: u32, level: u32, cell: Cell, orders: &mut [OrderRecord]) -> u32 {
+    fn move_inside(&mut self, side: u32, level: u32, cell: Cell, orders: &mut (impl Queues + ?Sized)) -> u32 {
         self.take_inside(side, level);
         self.move_level(level, cell.index, orders);
-        self.sides[side as usize].open.set(cell.index as usize % CELLS, true);
+        self.set_open(side, cell.index, true);
         if self.side(side).best == level {
             self.sides[side as usize].best = cell.index;
         }
@@ -279,9 +344,14 @@ impl Levels {
 
     /// Takes a record from the pool, which has one for each of `max_levels`.
     fn take_from_pool(&mut self, side: u32, key: i64) -> u32 {
-        let index = self.free;
-        self.free = self.get(index).head;
-        *self.get_mut(index) = LevelRecord::opened(side, key);
+        let mut index = self.free;
+        if index == NIL {
+            index = self.records.len() as u32;
+            self.records.push(LevelRecord::opened(side, key));
+        } else {
+            self.free = self.get(index).head;
+            *self.get_mut(index) = LevelRecord::opened(side, key);
+        }
         index
     }
 
@@ -299,9 +369,9 @@ impl Levels {
         };
         self.ladders.insert(&mut book.ladder, place, key, level);
         book.outside_key = book.outside_key.max(key);
-        let cell = self.cell(side, key);
+        let (cell, bits) = (self.cell(side, key), self.bits);
         if cell.is_on_grid {
-            self.get_mut(cell.index).outside.note(cell.wrap);
+            self.get_mut(cell.index).outside.note(cell.steps >> bits);
         }
     }
 
@@ -312,24 +382,15 @@ impl Levels {
         self.ladders.remove(&mut book.ladder, key);
         let best = self.ladders.iter(book.ladder).next();
         book.outside_key = best.map_or(i64::MIN, |best| self.records[best as usize].key);
-        let cell = self.cell(side, key);
+        let (cell, bits) = (self.cell(side, key), self.bits);
         if cell.is_on_grid {
-            self.get_mut(cell.index).outside.forget(cell.wrap);
+            self.get_mut(cell.index).outside.forget(cell.steps >> bits);
         }
     }
 
-    /// Closes a level without orders.
-    #[inline(always)]
-    pub(super) fn close(&mut self, index: u32) {
-        if !self.is_cell(index) {
-            return self.close_outside(index);
-        }
-        let level = *self.get(index);
-        self.note_removed(level.side_index(), index, level.key, 0);
-    }
-
+    /// Closes a level outside the cells that has no orders.
     #[inline(never)]
-    fn close_outside(&mut self, index: u32) {
+    pub(crate) fn close_outside(&mut self, index: u32) {
         let side = self.get(index).side_index();
         self.take_inside(side, index);
         self.return_to_pool(index);
@@ -342,13 +403,8 @@ impl Levels {
     /// Finds the new best level after a level in a cell has closed; `closed` was its key.
     #[inline(always)]
     fn find_best(&mut self, side: u32, closed: i64) {
-        let book = self.sides[side as usize];
-        let grid = *self.grids.get(book.grid);
-        let first = self.first_cell + side * CELLS as u32;
-        let cell = grid.place(closed).cell;
-        let found = book.open.next_below(cell).map(|cell| first + cell as u32);
-        let found = found.map(|index| (index, self.get(index).key));
-        match found.filter(|(_, key)| grid.is_near(closed, *key) && book.outside_key < *key) {
+        let book = &self.sides[side as usize];
+        match next_best(book, &self.records, &self.grids, self.bits, self.row(side), closed) {
             Some((best, best_key)) => {
                 let book = &mut self.sides[side as usize];
                 (book.best, book.best_key) = (best, best_key);
@@ -360,10 +416,10 @@ impl Levels {
     /// As `find_best`, but considers all ring wraps and the levels outside the cells. Checks each open cell
     /// once.
     #[inline(never)]
-    fn find_best_of_all(&mut self, side: u32) {
+    pub(crate) fn find_best_of_all(&mut self, side: u32) {
         let BookSide { open, ladder, outside_key, .. } = *self.side(side);
-        let first = self.first_cell + side * CELLS as u32;
-        let cells = &self.records[first as usize..][..CELLS];
+        let first = self.row(side);
+        let cells = &self.records[first as usize..][..1 << self.bits];
         let (mut best, mut best_key) = (NIL, i64::MIN);
         open.for_each(|cell| {
             let key = cells[cell].key;
@@ -383,7 +439,7 @@ impl Levels {
 
     /// The open cell with a side's best key of at most `bound`, and that key.
     fn best_cell(&self, side: u32, open: OpenCells, bound: i64) -> Option<(usize, i64)> {
-        let first = self.first_cell as usize + side as usize * CELLS;
+        let first = self.row(side) as usize;
         let keys = open.down_from(0).map(|cell| (cell, self.records[first + cell].key));
         keys.filter(|(_, key)| *key <= bound).max_by_key(|(_, key)| *key)
     }
@@ -392,20 +448,20 @@ impl Levels {
     fn in_cells(&self, side: u32) -> impl Iterator<Item = u32> {
         let BookSide { open, grid, .. } = *self.side(side);
         let grid = *self.grids.get(grid);
-        let first = self.first_cell + side * CELLS as u32;
+        let first = self.row(side);
         let wraps = std::iter::successors(self.best_cell(side, open, i64::MAX), move |(_, best)| {
-            self.best_cell(side, open, best.checked_sub_unsigned(grid.span)?)
+            self.best_cell(side, open, best.checked_sub_unsigned(grid.size << self.bits)?)
         });
         wraps.flat_map(move |(cell, best)| {
             // `down_from` begins one cell below its argument, so that the best cell comes first.
             let around = open.down_from((cell + 1) % CELLS);
             let indices = around.map(move |cell| first + cell as u32);
-            indices.filter(move |index| grid.is_near(best, self.get(*index).key))
+            indices.filter(move |index| is_near(&grid, self.bits, best, self.get(*index).key))
         })
     }
 
     /// The open levels of a side from the best.
-    pub(super) fn of_side(&self, side: u32) -> impl Iterator<Item = u32> {
+    pub(crate) fn of_side(&self, side: u32) -> impl Iterator<Item = u32> {
         let known = Some(side).filter(|side| (*side as usize) < self.sides.len());
         let inside = known.into_iter().flat_map(|side| self.in_cells(side));
         merged(&self.records, inside, self.ladders.iter(self.side(side).ladder))
@@ -432,7 +488,7 @@ impl Levels {
 
     /// Moves a side to the grid of its best levels; false when it keeps its grid.
     #[cold]
-    fn change_grid(&mut self, side: u32, orders: &mut [OrderRecord]) -> bool {
+    fn change_grid(&mut self, side: u32, orders: &mut (impl Queues + ?Sized)) -> bool {
         let all: ArrayVec<u32, { MOVES_MAX as usize }> = self.of_side(side).collect();
         let keys: ArrayVec<i64, LEVELS_EXAMINED> =
             all.iter().take(LEVELS_EXAMINED).map(|level| self.get(*level).key).collect();
@@ -452,9 +508,10 @@ impl Levels {
             .iter()
             .map(|level| if self.is_cell(*level) { self.move_to_pool(*level, orders) } else { *level })
             .collect();
-        let cells = (self.first_cell + side * CELLS as u32) as usize..;
-        self.records[cells][..CELLS].iter_mut().for_each(|cell| cell.outside = Outside::NONE);
+        let cells = (self.row(side)) as usize..;
+        self.records[cells][..1 << self.bits].iter_mut().for_each(|cell| cell.outside = Outside::NONE);
         self.sides[side as usize] = BookSide { grid: number, ladder, ..BookSide::EMPTY };
+        self.grid_changes = self.grid_changes.wrapping_add(1);
         for level in pooled {
             self.place(side, level, orders);
         }
@@ -462,7 +519,7 @@ impl Levels {
         true
     }
 
-    fn move_to_pool(&mut self, cell: u32, orders: &mut [OrderRecord]) -> u32 {
+    fn move_to_pool(&mut self, cell: u32, orders: &mut (impl Queues + ?Sized)) -> u32 {
         let level = *self.get(cell);
         let index = self.take_from_pool(level.side_index(), level.key);
         self.move_level(cell, index, orders);
@@ -470,17 +527,17 @@ impl Levels {
     }
 
     /// Moves a level of the pool to its cell if that is free, otherwise to the sorted array.
-    fn place(&mut self, side: u32, level: u32, orders: &mut [OrderRecord]) {
+    fn place(&mut self, side: u32, level: u32, orders: &mut (impl Queues + ?Sized)) {
         let cell = self.cell(side, self.get(level).key);
         if !cell.is_on_grid || self.get(cell.index).order_count > 0 {
             return self.put_outside(side, level);
         }
         self.move_level(level, cell.index, orders);
-        self.sides[side as usize].open.set(cell.index as usize % CELLS, true);
+        self.set_open(side, cell.index, true);
         self.return_to_pool(level);
     }
 
-    fn move_level(&mut self, from: u32, to: u32, orders: &mut [OrderRecord]) {
+    fn move_level(&mut self, from: u32, to: u32, orders: &mut (impl Queues + ?Sized)) {
         let level = *self.get(from);
         let outside = self.get(to).outside;
         *self.get_mut(to) = LevelRecord { outside, ..level };
@@ -488,9 +545,8 @@ impl Levels {
             LevelRecord { outside: level.outside, ..LevelRecord::closed(level.instrument, level.side) };
         let mut slot = level.head;
         while slot != NIL {
-            let order = &mut orders[slot as usize];
-            order.level = to;
-            slot = order.next;
+            orders.set_level(slot, to);
+            slot = orders.next(slot);
         }
     }
 }

@@ -1,0 +1,174 @@
+//! Groups of order changes that are applied together, so that their cache misses overlap.
+
+use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
+
+/// A change of an order, as a message states it.
+#[derive(Clone, Copy, Debug)]
+pub struct OrderChange {
+    /// What happens to the order.
+    pub kind: ChangeKind,
+    /// The order's id; for a replacement, that of the old order.
+    pub id: OrderId,
+    /// The instrument in whose book the order rests.
+    pub instrument: InstrumentId,
+    /// Side of an added order.
+    pub side: Side,
+    /// Price of an added or new order.
+    pub price: Price,
+    /// Quantity of an added or new order; for a reduction, the quantity by which the order is reduced.
+    pub qty: Qty,
+}
+
+/// The kind of an [`OrderChange`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ChangeKind {
+    /// A new order.
+    Add = Operation::ADDS,
+    /// An order loses a part of its quantity, or all of it and is removed.
+    Reduce = Operation::REDUCES,
+    /// An order is removed.
+    Delete = 0,
+    /// An order is removed, and a new one of the same side is added.
+    Replace = Operation::REPLACES,
+}
+
+/// Decodes the messages `M` of a protocol for [`BooksById::prepare`](crate::BooksById::prepare).
+pub trait OrderMessages<M> {
+    /// The change that a message makes to an order; `None` for a message that makes no such change.
+    fn change(&self, message: &M) -> Option<OrderChange>;
+
+    /// Id of the new order of a [`ChangeKind::Replace`].
+    fn new_id(&self, message: &M) -> OrderId;
+}
+
+/// What [`BooksById::advance`](crate::BooksById::advance) stopped at. `index` is the number of the change in
+/// its group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// All changes were applied.
+    Done,
+    /// This change needs care and has not been applied: the caller applies it by the methods for single
+    /// orders, which also find its errors.
+    Exception {
+        /// Number of the change.
+        index: usize,
+    },
+    /// The old order of this replacement was removed; the caller adds the new one on this side.
+    NewOrderException {
+        /// Number of the change.
+        index: usize,
+        /// Side of the old order.
+        side: Side,
+    },
+    /// This change was applied. Stops here only for a caller that wants reports, and after an add that crosses
+    /// the book.
+    Applied {
+        /// Number of the change.
+        index: usize,
+        /// Side of the order.
+        side: Side,
+        /// Price of the order.
+        price: Price,
+        /// Quantity added, or removed.
+        qty: Qty,
+        /// True if an added order would trade with the best order of the opposite side.
+        crosses: bool,
+    },
+}
+
+/// A decoded change and the places in the books that it probably needs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operation {
+    /// Key of an added order; its price while its side is unknown.
+    pub(crate) key: i64,
+    /// Tag of the order's id.
+    pub(crate) tag: u32,
+    /// First slot of the order's home bucket; NIL for a change that is not ordinary.
+    pub(crate) home: u32,
+    pub(crate) qty: u32,
+    /// Record of an added order's cell; NIL for other changes, and if the order needs another level.
+    pub(crate) level: u32,
+    /// Side index of an added order; for other changes that of either side of the instrument.
+    pub(crate) side: u32,
+    /// Lower bits of the number of grid steps to an added order, see [`Cell`](crate::levels::Cell).
+    pub(crate) steps: u16,
+    /// Bits of the kind.
+    pub(crate) kind: u8,
+}
+
+impl Operation {
+    /// An order is entered.
+    pub(crate) const ADDS: u8 = 1;
+    /// An order loses `qty`, which may be less than it has.
+    pub(crate) const REDUCES: u8 = 2;
+    /// A replacement's old order is removed; the next operation adds the new one.
+    pub(crate) const REPLACES: u8 = 4;
+    /// With [`ADDS`](Operation::ADDS): the new order of a replacement.
+    pub(crate) const IS_NEW: u8 = 8;
+
+    pub(crate) const NONE: Operation =
+        Operation { key: 0, tag: 0, home: 0, qty: 0, level: 0, side: 0, steps: 0, kind: 0 };
+}
+
+/// Maximum number of operations of a group: a replacement has two, any other message one.
+pub(crate) const OPERATIONS_MAX: usize = 2 * OrderGroup::LEN_MAX;
+
+/// Up to 32 changes of orders for [`BooksById::prepare`](crate::BooksById::prepare) and
+/// [`BooksById::advance`](crate::BooksById::advance). Reuse a group, since creating one takes time.
+#[derive(Clone, Debug)]
+pub struct OrderGroup {
+    pub(crate) operations: Box<[Operation; OPERATIONS_MAX]>,
+    pub(crate) len: usize,
+    /// Index of the next operation.
+    pub(crate) at: usize,
+    /// The operations below the first of these numbers are of messages below the second one.
+    pub(crate) counted: (usize, usize),
+    /// Identifies the table sizes of the books that prepared the group: the places of its operations exist
+    /// only there.
+    pub(crate) shape: [u32; 3],
+    /// Number of grid changes when the cells were computed.
+    pub(crate) grid_changes: u32,
+}
+
+impl Default for OrderGroup {
+    fn default() -> OrderGroup {
+        OrderGroup {
+            operations: Box::new([Operation::NONE; OPERATIONS_MAX]),
+            len: 0,
+            at: 0,
+            counted: (0, 0),
+            shape: [0; 3],
+            grid_changes: 0,
+        }
+    }
+}
+
+impl OrderGroup {
+    /// Maximum number of changes: enough to overlap their cache misses, few enough that prefetched data stays
+    /// in the nearest cache until it is used.
+    pub const LEN_MAX: usize = 32;
+
+    /// Makes each message an exception.
+    pub(crate) fn fill_with_exceptions<M>(&mut self, messages: impl Iterator<Item = M>) {
+        (self.len, self.at) = (messages.take(OrderGroup::LEN_MAX).count(), 0);
+    }
+
+    /// Number of the message of an operation. The operations must come in ascending order.
+    pub(crate) fn message_of(&mut self, operation: usize) -> usize {
+        let (counted, messages) = self.counted;
+        let of_new_orders = |op: &&Operation| op.kind & Operation::IS_NEW == 0;
+        let more = self.operations[counted..=operation].iter().filter(of_new_orders).count();
+        self.counted = (operation + 1, messages + more);
+        messages + more - 1
+    }
+
+    /// The next of the exceptions of [`fill_with_exceptions`](Self::fill_with_exceptions).
+    pub(crate) const fn next_exception(&mut self) -> Step {
+        if self.at == self.len {
+            return Step::Done;
+        }
+        self.at += 1;
+        Step::Exception { index: self.at - 1 }
+    }
+}

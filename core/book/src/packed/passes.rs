@@ -1,0 +1,419 @@
+//! The passes over a group of changes.
+//!
+//! The first three passes only prefetch, each what the lines of the pass before it name: the orders' buckets
+//! and new orders' levels; the orders' levels and neighbours; the last orders of levels. The last pass applies
+//! the changes. Its code is straight, with one branch on whether an order is added: a CPU cannot predict more.
+//! A change that is not ordinary leaves it before its first write.
+//!
+//! # Safety
+//!
+//! This module reads and writes slots, levels and sides without a check of their bounds. These are the
+//! invariants behind it. `PackedOrders` and `Levels` keep them, and no other code can change their fields.
+//!
+//! - A slot in a record (`prev`, `next`, `head`, `tail`) is NIL or that of a place of the table, so it is the
+//!   index of one of the first three words of a bucket. All fields of its order are in the same bucket.
+//! - The level of an order in the table is the index of a level's record. The words that are read as the level
+//!   of an order that is not there are not used.
+//! - The records of levels below `Levels::pool` are a row for each side, behind the row of null records.
+//! - An operation's `home`, `level` and `side` are valid in books of the shape that is stored in the group. Both
+//!   functions for operations check this shape. No table of books shrinks.
+//! - No order can be added to the bucket of NIL or to the level NIL, and no order is there.
+//!
+//! Builds with debug assertions check every index. `DirectBooks` have the same behaviour without such code.
+#![allow(unsafe_code)]
+
+use std::hint::select_unpredictable;
+
+use tickpath_lockfree::cpu::prefetch_index;
+use tickpath_types::{InstrumentId, Price, Qty, Side};
+
+use super::{
+    Bucket, FREE, Home, LANES, LEVEL, NEXT, PREV, PackedBooks, PackedOrders, QTY, WIDE_COUNT, WORDS,
+};
+use crate::grid::Grid;
+use crate::group::{OPERATIONS_MAX, Operation, OrderGroup, OrderMessages, Step};
+use crate::levels::{BookSide, Cell, Levels, next_best};
+use crate::record::{LevelRecord, NIL, key, side_index};
+
+/// Reads or writes an element without a check of its bounds, which debug builds make.
+macro_rules! at {
+    ($slice:expr, $index:expr) => {
+        // SAFETY: the index is valid by the invariants of this module.
+        *unsafe { $slice.get_unchecked($index as usize) }
+    };
+    (mut $slice:expr, $index:expr) => {
+        // SAFETY: the index is valid by the invariants of this module.
+        *unsafe { $slice.get_unchecked_mut($index as usize) }
+    };
+}
+
+/// Bit set of the places of a bucket with this tag. `tags` are the bucket's first four words.
+#[inline(always)]
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+pub(super) fn matches(tags: &[u32; 4], tag: u32) -> u32 {
+    use std::arch::x86_64::{
+        _mm_castsi128_ps, _mm_cmpeq_epi32, _mm_loadu_si128, _mm_movemask_ps, _mm_set1_epi32,
+    };
+    // SAFETY: every x86-64 CPU has SSE2, and the load reads the 16 bytes of the array.
+    let equal = unsafe {
+        let tags = _mm_loadu_si128(tags.as_ptr().cast());
+        _mm_movemask_ps(_mm_castsi128_ps(_mm_cmpeq_epi32(tags, _mm_set1_epi32(tag.cast_signed()))))
+    };
+    equal.cast_unsigned() & ((1 << LANES) - 1)
+}
+
+/// Bit set of the places of a bucket with this tag. `tags` are the bucket's first four words.
+#[inline(always)]
+#[cfg(any(not(target_arch = "x86_64"), miri))]
+pub(super) fn matches(tags: &[u32; 4], tag: u32) -> u32 {
+    let is_match = |place: usize| u32::from(tags[place] == tag) << place;
+    is_match(0) | is_match(1) | is_match(2)
+}
+
+/// The words of buckets.
+#[inline(always)]
+fn words(buckets: &[Bucket]) -> &[u32] {
+    // SAFETY: a bucket is an array of `WORDS` words without padding.
+    unsafe { std::slice::from_raw_parts(buckets.as_ptr().cast(), buckets.len() * WORDS as usize) }
+}
+
+/// The words of buckets.
+#[inline(always)]
+fn words_mut(buckets: &mut [Bucket]) -> &mut [u32] {
+    // SAFETY: a bucket is an array of `WORDS` words without padding, and any words are a bucket.
+    unsafe { std::slice::from_raw_parts_mut(buckets.as_mut_ptr().cast(), buckets.len() * WORDS as usize) }
+}
+
+/// The first four words of the bucket that begins at `home`.
+#[inline(always)]
+fn tags(words: &[u32], home: u32) -> &[u32; 4] {
+    debug_assert!(home as usize + 4 <= words.len());
+    // SAFETY: `home` is the first slot of a bucket, which has `WORDS` words.
+    unsafe { &*words.as_ptr().add(home as usize).cast() }
+}
+
+/// Sizes of the tables that operations refer to.
+fn shape(books: &PackedBooks) -> [u32; 3] {
+    [books.orders.bits, books.levels.pool, books.levels.sides.len() as u32]
+}
+
+/// The first three passes. Without `is_large` only the first, since the other memory is probably in a cache.
+#[inline(always)]
+pub(super) fn prepare<M>(
+    books: &PackedBooks,
+    group: &mut OrderGroup,
+    messages: impl Iterator<Item = M>,
+    protocol: &impl OrderMessages<M>,
+    is_large: bool,
+) {
+    group.shape = shape(books);
+    group.grid_changes = books.levels.grid_changes;
+    group.len = decode(books, &mut group.operations, messages, protocol);
+    (group.at, group.counted) = (0, (0, 0));
+    if is_large {
+        look_at_levels(books, &mut group.operations[..group.len]);
+        look_at_tails(books, &group.operations[..group.len]);
+    }
+}
+
+/// The first pass: turns changes into operations, and returns their number.
+///
+/// Straight code: a CPU cannot predict the kinds of changes. A change that is not ordinary gets the bucket of
+/// NIL as its home, or the level NIL if it adds an order: the last pass finds no such order, and cannot add one.
+#[inline(always)]
+fn decode<M>(
+    books: &PackedBooks,
+    operations: &mut [Operation; OPERATIONS_MAX],
+    messages: impl Iterator<Item = M>,
+    protocol: &impl OrderMessages<M>,
+) -> usize {
+    let max_instrument = books.limits.max_instrument;
+    let orders = words(&books.orders.buckets);
+    let Levels { sides, records, grids, bits, .. } = &books.levels;
+    let mut len = 0;
+    for (message, _) in messages.zip(0..OrderGroup::LEN_MAX) {
+        // Each message has two operations at most, so `len` is below their maximum number.
+        let place = &mut at!(mut operations, len);
+        let Some(change) = protocol.change(&message) else {
+            *place = Operation::NONE;
+            len += 1;
+            continue;
+        };
+        let is_known = change.instrument <= max_instrument;
+        let instrument = select_unpredictable(is_known, change.instrument, InstrumentId(0));
+        let kind = change.kind as u8;
+        let fits = change.qty.0 <= u64::from(u32::MAX);
+        let home = books.orders.home(change.id.0);
+        let slot = select_unpredictable(is_known & fits & home.is_exact, home.slot, NIL);
+        prefetch_index(orders, slot as usize);
+        let side = side_index(instrument, change.side);
+        let key = key(change.side, change.price);
+        let cell = Cell::on(grids.get(at!(sides, side).grid), *bits, side, key);
+        let adds = kind == Operation::ADDS;
+        let level = select_unpredictable(adds & cell.is_on_grid, cell.index, NIL);
+        prefetch_index(records, level as usize);
+        *place = Operation {
+            key,
+            tag: home.tag,
+            home: slot,
+            qty: change.qty.0 as u32,
+            level,
+            side,
+            steps: cell.steps as u16,
+            kind,
+        };
+        len += 1;
+        if kind == Operation::REPLACES {
+            let Home { slot, tag, is_exact } = books.orders.home(protocol.new_id(&message).0);
+            prefetch_index(orders, slot as usize);
+            at!(mut operations, len) = Operation {
+                key: change.price.0,
+                tag,
+                home: if is_exact { slot } else { NIL },
+                qty: change.qty.0 as u32,
+                kind: Operation::ADDS | Operation::IS_NEW,
+                ..Operation::NONE
+            };
+            len += 1;
+        }
+    }
+    len
+}
+
+/// The second pass: fetches the orders' levels and neighbours, and the sides.
+// Out of line, so that the loop has all CPU registers.
+#[inline(never)]
+fn look_at_levels(books: &PackedBooks, operations: &mut [Operation]) {
+    let orders = words(&books.orders.buckets);
+    let levels = &books.levels;
+    for at in 0..operations.len() {
+        let op = operations[at];
+        let found = matches(tags(orders, op.home), op.tag);
+        let slot = op.home + (found | 1 << LANES).trailing_zeros();
+        let level = select_unpredictable(found != 0, at!(orders, slot as usize + LEVEL), op.level);
+        let prev = select_unpredictable(found != 0, at!(orders, slot as usize + PREV), NIL);
+        let next = select_unpredictable(found != 0, at!(orders, slot as usize + NEXT), NIL);
+        prefetch_index(orders, prev as usize);
+        prefetch_index(orders, next as usize);
+        prefetch_index(&levels.records, level as usize);
+        let side = levels.side_of_cell(level);
+        prefetch_index(&levels.sides, side as usize);
+        if op.kind & Operation::REPLACES != 0 && found != 0 && levels.is_cell(level) {
+            let new = &mut operations[at + 1];
+            let grid = levels.grids.get(at!(levels.sides, side).grid);
+            let key = key(side_of(side), Price(new.key));
+            // The key stays the price, since the order's side is certain only in the last pass.
+            new.level = Cell::on(grid, levels.bits, side, key).index;
+        }
+    }
+}
+
+/// The third pass: fetches the last orders of the levels that new orders enter, since these are linked to the
+/// new ones, and a CPU has few buffers for writes.
+#[inline(never)]
+fn look_at_tails(books: &PackedBooks, operations: &[Operation]) {
+    let orders = words(&books.orders.buckets);
+    for op in operations {
+        prefetch_index(orders, at!(books.levels.records, op.level).tail as usize);
+    }
+}
+
+/// The operation that adds an order with `key` on `side`, and the order's cell.
+#[inline(always)]
+fn on_side(op: Operation, side: u32, key: i64, grid: &Grid, bits: u32) -> Operation {
+    let cell = Cell::on(grid, bits, side, key);
+    let level = select_unpredictable(cell.is_on_grid, cell.index, NIL);
+    Operation { side, key, level, steps: cell.steps as u16, ..op }
+}
+
+#[inline(always)]
+const fn side_of(side: u32) -> Side {
+    if side & 1 == 0 { Side::Buy } else { Side::Sell }
+}
+
+/// The reason why the last pass stopped.
+enum Stop {
+    Done,
+    Exception,
+    Applied {
+        side: u32,
+        key: i64,
+        qty: u32,
+        crosses: bool,
+        must_search: bool,
+    },
+    /// The best level of this side has closed, and the next one must be searched for: `must_search` above.
+    BestClosed {
+        side: u32,
+    },
+}
+
+/// The last pass: applies operations until something is to be reported or an operation is not ordinary.
+#[inline(always)]
+pub(super) fn advance<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -> Step {
+    assert_eq!(group.shape, shape(books), "other books prepared this group");
+    if group.grid_changes != books.levels.grid_changes {
+        update_cells(&books.levels, group);
+    }
+    loop {
+        let left = (group.len - group.at) as u32;
+        let has_room = books.orders.len + left <= books.orders.max
+            && books.levels.count + left <= books.levels.max_levels;
+        let stop = if has_room || left == 0 { apply::<REPORTS>(books, group) } else { Stop::Exception };
+        match stop {
+            Stop::Done => return Step::Done,
+            Stop::BestClosed { side } => books.levels.find_best_of_all(side),
+            Stop::Applied { side, key, qty, crosses, must_search } => {
+                if must_search {
+                    books.levels.find_best_of_all(side);
+                }
+                let index = group.message_of(group.at - 1);
+                let side = side_of(side);
+                let price = Price(crate::record::key(side, Price(key)));
+                return Step::Applied { index, side, price, qty: Qty(qty.into()), crosses };
+            }
+            Stop::Exception => {
+                let op = group.operations[group.at];
+                let index = group.message_of(group.at);
+                group.at += 1;
+                if op.kind & Operation::IS_NEW != 0 {
+                    return Step::NewOrderException { index, side: side_of(op.side) };
+                }
+                group.at += usize::from(op.kind & Operation::REPLACES != 0);
+                return Step::Exception { index };
+            }
+        }
+    }
+}
+
+/// Computes the cells of the remaining new orders again, after a side has changed its grid.
+#[cold]
+fn update_cells(levels: &Levels, group: &mut OrderGroup) {
+    group.grid_changes = levels.grid_changes;
+    for op in &mut group.operations[group.at..group.len] {
+        if op.kind == Operation::ADDS && op.home != NIL {
+            let grid = levels.grids.get(levels.side(op.side).grid);
+            *op = on_side(*op, op.side, op.key, grid, levels.bits);
+        }
+    }
+}
+
+/// Applies operations from `group.at` on.
+#[inline(never)]
+fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -> Stop {
+    let PackedOrders { buckets, .. } = &mut books.orders;
+    let Levels { sides, records, bits, pool, grids, .. } = &mut books.levels;
+    let (orders, levels, bits, pool) = (words_mut(buckets), &mut records[..], *bits, *pool);
+    let sides: &mut [BookSide] = sides;
+    let place_of = |level: u32| (level & ((1 << bits) - 1)) as usize;
+    let operations = &mut group.operations[..group.len];
+    let mut at = group.at;
+    // Changes of both counts in one register: of orders in the lower half, of levels in the upper one.
+    let mut added = 0_u64;
+    let stop = loop {
+        let Some(&op) = operations.get(at) else { break Stop::Done };
+        let found = matches(tags(orders, op.home), op.tag);
+        if op.kind & Operation::ADDS != 0 {
+            let free = matches(tags(orders, op.home), FREE);
+            let level = &mut at!(mut levels, op.level);
+            let qty = level.qty.wrapping_add(op.qty.into());
+            // Also an order of quantity zero.
+            let overflows = qty <= level.qty;
+            let may_be_open = found | at!(orders, op.home as usize + WIDE_COUNT);
+            let conflict = level.conflict(op.key, u32::from(op.steps) >> bits) | u64::from(may_be_open);
+            if (conflict != 0) | (free == 0) | overflows {
+                break Stop::Exception;
+            }
+            let slot = op.home + free.trailing_zeros();
+            let LevelRecord { tail, order_count: others, head, .. } = *level;
+            (level.key, level.qty, level.order_count) = (op.key, qty, others + 1);
+            (level.tail, level.head) = (slot, select_unpredictable(others == 0, slot, head));
+            // The tail of an empty level is NIL, whose bucket has no effect.
+            at!(mut orders, tail as usize + NEXT) = slot;
+            at!(mut orders, slot) = op.tag;
+            at!(mut orders, slot as usize + QTY) = op.qty;
+            at!(mut orders, slot as usize + LEVEL) = op.level;
+            at!(mut orders, slot as usize + PREV) = tail;
+            at!(mut orders, slot as usize + NEXT) = NIL;
+            added = added.wrapping_add(1 | u64::from(others == 0) << u32::BITS);
+            // True also for the greatest key on an empty opposite side; the caller checks the book.
+            let crosses = at!(sides, op.side ^ 1).best_key >= !op.key;
+            let side = &mut at!(mut sides, op.side);
+            side.open.set(place_of(op.level), true);
+            side.update_best(op.level, op.key);
+            at += 1;
+            if REPORTS || crosses {
+                break Stop::Applied { side: op.side, key: op.key, qty: op.qty, crosses, must_search: false };
+            }
+            continue;
+        }
+        let slot = op.home + (found | 1 << LANES).trailing_zeros();
+        let index = at!(orders, slot as usize + LEVEL);
+        let side_index = (index >> bits).wrapping_sub(1);
+        if (found == 0) | (index >= pool) | ((side_index ^ op.side) > 1) {
+            break Stop::Exception;
+        }
+        let level = &mut at!(mut levels, index);
+        let qty = at!(orders, slot as usize + QTY);
+        if op.kind & Operation::REDUCES != 0 && op.qty != qty {
+            if op.qty > qty {
+                break Stop::Exception;
+            }
+            at!(mut orders, slot as usize + QTY) = qty - op.qty;
+            level.qty -= u64::from(op.qty);
+            at += 1;
+            if REPORTS {
+                break Stop::Applied {
+                    side: side_index,
+                    key: level.key,
+                    qty: op.qty,
+                    crosses: false,
+                    must_search: false,
+                };
+            }
+            continue;
+        }
+        let (prev, next) = (at!(orders, slot as usize + PREV), at!(orders, slot as usize + NEXT));
+        // Without a neighbour these write to the bucket of NIL.
+        at!(mut orders, prev as usize + NEXT) = next;
+        at!(mut orders, next as usize + PREV) = prev;
+        at!(mut orders, slot) = FREE;
+        let LevelRecord { head, tail, key, order_count: others, .. } = *level;
+        let left = others - 1;
+        level.qty -= u64::from(qty);
+        level.order_count = left;
+        level.head = select_unpredictable(head == slot, next, head);
+        level.tail = select_unpredictable(tail == slot, prev, tail);
+        added = added.wrapping_sub(1 | u64::from(left == 0) << u32::BITS);
+        let side = &mut at!(mut sides, side_index);
+        side.open.set(place_of(index), left != 0);
+        let is_best_closed = left | (side.best ^ index) == 0;
+        let replaces = op.kind & Operation::REPLACES != 0;
+        if replaces {
+            let new = &mut at!(mut operations, at + 1);
+            let key = crate::record::key(side_of(side_index), Price(new.key));
+            *new = on_side(*new, side_index, key, grids.get(side.grid), bits);
+        }
+        at += 1;
+        let mut must_search = false;
+        if is_best_closed {
+            match next_best(side, levels, grids, bits, (side_index + 1) << bits, key) {
+                Some((best, best_key)) => (side.best, side.best_key) = (best, best_key),
+                None => must_search = true,
+            }
+        }
+        if REPORTS && !replaces {
+            break Stop::Applied { side: side_index, key, qty, crosses: false, must_search };
+        }
+        if must_search {
+            break Stop::BestClosed { side: side_index };
+        }
+    };
+    group.at = at;
+    let orders_added = added as u32;
+    // A negative number of orders has borrowed one from the levels.
+    let levels_added = (added.wrapping_sub(orders_added.cast_signed() as u64) >> u32::BITS) as u32;
+    books.orders.len = books.orders.len.wrapping_add(orders_added);
+    books.levels.count = books.levels.count.wrapping_add(levels_added);
+    stop
+}

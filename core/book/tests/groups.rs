@@ -1,0 +1,203 @@
+//! Packed books that apply changes in groups, against plain books that apply each change by itself.
+#![allow(clippy::unwrap_used, reason = "a test may panic")]
+
+use crate::prices::Prices;
+use proptest::prelude::*;
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use tickpath_book::{
+    BookLimits, BooksById, ChangeKind, DirectBooks, Order, OrderChange, OrderGroup, OrderMessages,
+    PackedBooks, Step,
+};
+use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
+
+/// A message: a change and the id of the new order of a replacement; or none.
+type Message = Option<(OrderChange, OrderId)>;
+
+/// The protocol of [`Message`].
+struct Messages;
+
+impl OrderMessages<Message> for Messages {
+    fn change(&self, message: &Message) -> Option<OrderChange> {
+        message.map(|(change, _)| change)
+    }
+
+    fn new_id(&self, message: &Message) -> OrderId {
+        message.unwrap().1
+    }
+}
+
+/// What a message did to an order: side, price, and the quantity added or removed.
+type Effect = Option<(Side, Price, Qty)>;
+
+fn add(books: &mut impl BooksById, change: &OrderChange, id: OrderId, side: Side) -> (Effect, bool) {
+    let &OrderChange { instrument, price, qty, .. } = change;
+    let crosses = books.would_trade(instrument, side, price);
+    let added = books.add(Order { id, instrument, side, price, qty, data: () });
+    (added.ok().map(|()| (side, price, qty)), crosses && added.is_ok())
+}
+
+/// Applies one change by the methods for single orders.
+fn apply_alone(books: &mut impl BooksById, (change, new_id): &(OrderChange, OrderId)) -> (Effect, bool) {
+    let &OrderChange { kind, id, instrument, side, qty, .. } = change;
+    match kind {
+        ChangeKind::Add => add(books, change, id, side),
+        ChangeKind::Reduce => {
+            let resting = books.find(id).filter(|order| order.instrument == instrument && order.qty >= qty);
+            let Some(order) = resting else { return (None, false) };
+            books.reduce(instrument, id, qty).unwrap();
+            (Some((order.side, order.price, qty)), false)
+        }
+        ChangeKind::Delete => {
+            let removed = books.remove(instrument, id);
+            (removed.map(|order| (order.side, order.price, order.qty)), false)
+        }
+        ChangeKind::Replace => {
+            let Some(order) = books.remove(instrument, id) else { return (None, false) };
+            add(books, change, *new_id, order.side)
+        }
+    }
+}
+
+/// Applies a group and returns the effect of each message, which the books must report with `REPORTS`.
+fn apply_group<const REPORTS: bool>(
+    books: &mut PackedBooks,
+    group: &mut OrderGroup,
+    messages: &[Message],
+) -> Vec<(Effect, bool)> {
+    books.prepare(group, messages.iter().copied(), &Messages);
+    let mut effects = vec![(None, false); messages.len()];
+    loop {
+        match books.advance::<REPORTS>(group) {
+            Step::Done => return effects,
+            Step::Exception { index } => {
+                effects[index] = messages[index].map_or((None, false), |it| apply_alone(books, &it));
+            }
+            Step::NewOrderException { index, side } => {
+                let (change, new_id) = messages[index].unwrap();
+                effects[index] = add(books, &change, new_id, side);
+            }
+            Step::Applied { index, side, price, qty, crosses } => {
+                effects[index] = (Some((side, price, qty)), crosses);
+            }
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    seed: u64,
+    groups: usize,
+    limits: BookLimits,
+    prices: Prices,
+    /// Order ids are multiples of this.
+    id_step: u64,
+}
+
+fn run<const REPORTS: bool>(shape: Shape) {
+    let mut random = Xoshiro256PlusPlus::seed_from_u64(shape.seed);
+    let (mut packed, mut direct) = (PackedBooks::new(shape.limits), DirectBooks::new(shape.limits));
+    let mut group = OrderGroup::default();
+    let ids = 2 * shape.limits.max_orders + 4;
+    for step in 0..shape.groups {
+        let mut below = |bound: u32| random.next_u32() % bound;
+        let messages: Vec<Message> = (0..below(OrderGroup::LEN_MAX as u32 + 1))
+            .map(|_| {
+                let id = |number: u32| OrderId(u64::from(number).wrapping_mul(shape.id_step));
+                let kind = match below(10) {
+                    0..5 => ChangeKind::Add,
+                    5..7 => ChangeKind::Delete,
+                    7 => ChangeKind::Reduce,
+                    8 => ChangeKind::Replace,
+                    _ => return None,
+                };
+                let qty = [Qty(u64::from(below(6))), Qty(u64::MAX - 9)][usize::from(below(300) == 0)];
+                let change = OrderChange {
+                    kind,
+                    id: id(below(ids)),
+                    instrument: InstrumentId(below(u32::from(shape.limits.max_instrument.0) + 2) as u16),
+                    side: Side::BOTH[below(2) as usize],
+                    price: shape.prices.draw(step as u32, &mut below),
+                    qty,
+                };
+                Some((change, id(below(ids))))
+            })
+            .collect();
+        let effects = apply_group::<REPORTS>(&mut packed, &mut group, &messages);
+        for (message, (effect, crosses)) in messages.iter().zip(effects) {
+            let expected = message.map_or((None, false), |it| apply_alone(&mut direct, &it));
+            if REPORTS {
+                assert_eq!(effect, expected.0, "{message:?}");
+            }
+            if REPORTS || expected.1 {
+                assert_eq!(crosses, expected.1, "{message:?}");
+            }
+        }
+        assert_eq!(packed.order_count(), direct.order_count());
+        assert_eq!(packed.level_count(), direct.level_count());
+        for instrument in (0..=shape.limits.max_instrument.0).map(InstrumentId) {
+            for side in Side::BOTH {
+                assert_eq!(packed.best(instrument, side), direct.best(instrument, side));
+                assert_eq!(packed.front(instrument, side), direct.front(instrument, side));
+            }
+        }
+        if step % 8 == 0 {
+            assert_eq!(packed.state_hash(), direct.state_hash());
+        }
+    }
+    assert_eq!(packed.state_hash(), direct.state_hash());
+}
+
+fn run_both(shape: Shape) {
+    run::<true>(shape);
+    run::<false>(shape);
+}
+
+/// Miri takes about a thousand times as long.
+const GROUPS: usize = if cfg!(miri) { 12 } else { 400 };
+
+#[test]
+fn groups_match_single_changes() {
+    for (seed, max_orders) in [(1, 1), (2, 3), (3, 4), (4, 60), (5, 500)] {
+        for id_step in [1, 2, 1 << 9, 1 << 33, 0x9e37_79b9_7f4a_7c15] {
+            let limits =
+                BookLimits { max_levels: max_orders / 2 + 1, ..BookLimits::new(InstrumentId(2), max_orders) };
+            run_both(Shape { seed, groups: GROUPS, limits, prices: Prices::Wander(100), id_step });
+        }
+    }
+}
+
+/// Prices off the default grid make sides change their grids in the middle of groups.
+#[test]
+fn groups_match_single_changes_with_any_prices() {
+    let limits = BookLimits::new(InstrumentId(1), 200);
+    for (seed, prices) in
+        (20..).zip([Prices::Wander(1), Prices::Wander(7), Prices::UpTo(5_000), Prices::UpTo(30)])
+    {
+        run_both(Shape { seed, groups: GROUPS, limits, prices, id_step: 1 });
+    }
+}
+
+#[test]
+#[should_panic(expected = "other books prepared this group")]
+fn a_group_of_other_books_is_rejected() {
+    let books = |orders| PackedBooks::new(BookLimits::new(InstrumentId(1), orders));
+    let (small, mut large) = (books(4), books(400));
+    let mut group = OrderGroup::default();
+    small.prepare(&mut group, [None].into_iter(), &Messages);
+    large.advance::<false>(&mut group);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 1 } else { 40 }, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn groups_match_single_changes_in_any_shape(
+        seed: u64, max_orders in 1..200_u32, max_levels in 1..100_u32, prices in 1..2_000_u32, id_step: u64,
+    ) {
+        let limits = BookLimits { max_instrument: InstrumentId(2), max_orders, max_levels };
+        run_both(Shape { seed, groups: GROUPS / 10, limits, prices: Prices::UpTo(prices), id_step });
+    }
+}
