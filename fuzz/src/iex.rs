@@ -1,6 +1,6 @@
 //! The properties of `tickpath-iex`'s decoders, and of the books built from their output.
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
+use tickpath_book::{BookLimits, BooksById, Indexed, PackedBooks};
 use tickpath_feed::iex::BookBuilder;
 use tickpath_feed::{IgnoreUpdates, MessageBooks};
 use tickpath_iex::gap_fill::Request;
@@ -77,7 +77,7 @@ pub fn iex_recovery(data: &[u8]) {
 pub fn iex_books(data: &[u8]) {
     let limits = BookLimits::new(InstrumentId(4), 32);
     for feed in Feed::ALL {
-        let mut fast = BookBuilder::new(feed, DirectBooks::new(limits));
+        let mut fast = BookBuilder::new(feed, PackedBooks::new(limits));
         let mut reference = BookBuilder::new(feed, Indexed::<ReferenceBooks>::new(limits));
         let (mut messages, mut rest) = (Vec::new(), data);
         while let Some((&len, after)) = rest.split_first() {

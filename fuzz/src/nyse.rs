@@ -1,6 +1,6 @@
 //! The properties of `tickpath-nyse`'s decoders, and of the books built from its messages.
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_book::{BookLimits, BooksById, PackedBooks};
 use tickpath_feed::xdp::{BookBuilder, Channel, Packets};
 use tickpath_feed::{Framing, IgnoreUpdates, MessageBooks};
 use tickpath_nyse::{
@@ -12,7 +12,7 @@ use tickpath_types::{InstrumentId, Nanos, Sequence};
 /// messages.
 pub fn xdp(data: &[u8]) {
     let limits = BookLimits::new(InstrumentId(3), 16);
-    let mut builder = BookBuilder::new(DirectBooks::new(limits), Nanos(0));
+    let mut builder = BookBuilder::new(PackedBooks::new(limits), Nanos(0));
     message(data);
     builder.handle_message_on(Channel(0), Sequence(1), data, &mut IgnoreUpdates);
     let header = Packets::header(data, 1);
@@ -39,7 +39,7 @@ pub fn xdp(data: &[u8]) {
     }
     // Apply the packet twice: the second time, many orders rest already. Applying its messages one by one
     // gives the same books.
-    let mut alone = BookBuilder::new(DirectBooks::new(limits), Nanos(0));
+    let mut alone = BookBuilder::new(PackedBooks::new(limits), Nanos(0));
     alone.handle_message_on(Channel(0), Sequence(1), data, &mut IgnoreUpdates);
     for _ in 0..2 {
         builder.handle_packet(Channel(0), &packet, &mut IgnoreUpdates);

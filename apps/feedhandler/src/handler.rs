@@ -4,7 +4,7 @@ use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::{Arc, Mutex, OnceLock};
 
 use tickpath_agent::{Agent, AgentError, Counter, TscClock, WaitSet};
-use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_book::{BookLimits, BooksById, PackedBooks};
 use tickpath_feed::itch::ItchRecovery;
 use tickpath_feed::{
     ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Channel, ChannelConfig, DEFERRED_MAX,
@@ -175,7 +175,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         let senders = settings.senders.clone();
         let (lines, read_by) = Lines::join(network, groups, settings.interface, senders, settings.reader)?;
         view.read_by.get_or_init(|| read_by);
-        let books = DirectBooks::new(BookLimits::new(settings.max_instrument, settings.max_orders));
+        let books = PackedBooks::new(BookLimits::new(settings.max_instrument, settings.max_orders));
         let books = BookBuilder::new(books).expecting(&settings.symbols);
         let sources = &settings.snapshots;
         let login = LoginRequest::new(USER, "").expect("both are short enough");

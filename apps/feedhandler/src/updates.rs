@@ -1,7 +1,7 @@
 //! Publishing of the books' updates to the engines.
 
 use tickpath_agent::{KernelTime, TscClock};
-use tickpath_book::DirectBooks;
+use tickpath_book::PackedBooks;
 use tickpath_feed::{BookBuilder, Line, UpdateListener};
 use tickpath_lockfree::broadcast;
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
@@ -11,7 +11,7 @@ use tickpath_types::{MarketUpdate, Sequence, UpdateKind};
 const TIMED_EVERY: u64 = 16;
 
 /// The books of a feed handler.
-pub type FeedBooks = BookBuilder<DirectBooks>;
+pub type FeedBooks = BookBuilder<PackedBooks>;
 
 /// Sends the updates of the books to the engines, and stamps the times of packets and messages.
 pub(crate) struct Updates<T> {
@@ -116,7 +116,7 @@ mod tests {
         let (tracer, mut drain) = Trace::new(64);
         let mut updates = Updates::new(broadcast::channel(16).0, tracer, 0, TscClock::system());
         let arbiter = ArbiterConfig { max_requests: 0, ..ArbiterConfig::default() };
-        let books = BookBuilder::new(DirectBooks::new(BookLimits::new(InstrumentId(1), 8)));
+        let books = BookBuilder::new(PackedBooks::new(BookLimits::new(InstrumentId(1), 8)));
         let mut channel = Channel::<_>::new(&ChannelConfig::new(arbiter, Some(8)), books);
         let delete = OrderDelete::new(InstrumentId(1), 0_u16, Nanos(1), OrderId(1));
         let session = Session::new("TODAY").unwrap();

@@ -1,7 +1,7 @@
 //! A warm-up instance: it processes synthetic packets, to keep the code of real packets in the CPU's caches.
 
 use tickpath_agent::TscClock;
-use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_book::{BookLimits, BooksById, PackedBooks};
 use tickpath_feed::{ArbiterConfig, BookBuilder, Channel, ChannelConfig, Line};
 use tickpath_lockfree::broadcast;
 use tickpath_nasdaq::itch50::{EncodeError, encode_market_event};
@@ -54,7 +54,7 @@ impl<T: Tracer> WarmUpInstance<T> {
 
     /// Returns a small channel with empty books.
     pub(crate) fn channel() -> Channel<FeedBooks> {
-        let books = BookBuilder::new(DirectBooks::new(BookLimits::new(INSTRUMENT.id, ORDERS_MAX)));
+        let books = BookBuilder::new(PackedBooks::new(BookLimits::new(INSTRUMENT.id, ORDERS_MAX)));
         let arbiter = ArbiterConfig { hold_messages: 1, ..ArbiterConfig::default() };
         Channel::new(&ChannelConfig::new(arbiter, None), books)
     }

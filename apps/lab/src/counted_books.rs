@@ -4,7 +4,7 @@ use std::hint::black_box;
 use std::io::Read;
 
 use anyhow::bail;
-use tickpath_book::{BooksById, DirectBooks, Indexed};
+use tickpath_book::{BooksById, Indexed, PackedBooks};
 use tickpath_feed::{BookBuilder, MessageBooks, UpdateListener};
 use tickpath_flowgen::ItchDayConfig;
 use tickpath_reference::ReferenceBooks;
@@ -61,7 +61,7 @@ fn run(arguments: &[String]) -> anyhow::Result<String> {
     let mut file = Vec::new();
     std::io::stdin().lock().read_to_end(&mut file)?;
     Ok(match books == FAST {
-        true => outcome::<DirectBooks>(&config, &file),
+        true => outcome::<PackedBooks>(&config, &file),
         false => outcome::<Indexed<ReferenceBooks>>(&config, &file),
     })
 }

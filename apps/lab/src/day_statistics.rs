@@ -1,7 +1,7 @@
 //! Statistics of a day that determine the required size of the books, found by a replay.
 
 use anyhow::ensure;
-use tickpath_book::{BooksById, DirectBooks};
+use tickpath_book::{BooksById, PackedBooks};
 use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks};
 use tickpath_nasdaq::itch50::{AddOrder, AddOrderMpid, OrderReplace};
 use tickpath_types::Sequence;
@@ -22,7 +22,7 @@ pub(crate) struct DayStatistics {
 
 /// Replays a day once, message by message, checks its final state, and returns its statistics.
 pub(crate) fn survey(day: &StandardDay, file: &[u8]) -> anyhow::Result<DayStatistics> {
-    let mut builder: BookBuilder<DirectBooks> = itch_books::empty(&day.config);
+    let mut builder: BookBuilder<PackedBooks> = itch_books::empty(&day.config);
     let mut refs = UsedReferences::default();
     let mut statistics = DayStatistics::default();
     for (message, sequence) in itch_books::frames(file).zip(1..) {

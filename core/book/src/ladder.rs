@@ -163,6 +163,7 @@ pub(super) struct Ladders {
 
 impl Ladders {
     /// Creates nodes for a total of `levels` levels on `sides` sides, with any distribution.
+    #[cfg(test)]
     pub(super) fn new(sides: usize, levels: usize) -> Ladders {
         let mut ladders = Ladders::untouched(sides, levels);
         ladders.prefault();

@@ -6,7 +6,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_book::{BookLimits, BooksById, PackedBooks};
 use tickpath_feed::{
     ArbiterConfig, BookBuilder, Channel, ChannelConfig, IgnoreUpdates, Line, MessageBooks, MoldUdp64,
     UpdateListener,
@@ -35,7 +35,7 @@ fn limits(config: &ItchDayConfig) -> BookLimits {
 /// Returns a day's messages in full packets, and the hash of the books after them.
 fn packets(config: ItchDayConfig) -> (Vec<Vec<u8>>, u64) {
     let mut builder = PacketBuilder::new([0; DATAGRAM_LEN_MAX], Session::BLANK, Sequence(1));
-    let mut reference = BookBuilder::new(DirectBooks::new(limits(&config)));
+    let mut reference = BookBuilder::new(PackedBooks::new(limits(&config)));
     let mut packets = vec![];
     let mut day = ItchDay::new(config).unwrap();
     let mut buffer = [0; MESSAGE_LEN_MAX];
@@ -55,7 +55,7 @@ fn packets(config: ItchDayConfig) -> (Vec<Vec<u8>>, u64) {
 /// Runs one pass over both lines; returns the nanoseconds per message.
 fn pass(packets: &[Vec<u8>], config: &ItchDayConfig, hash: u64, out: &mut impl UpdateListener) -> f64 {
     let core = ChannelConfig::new(ArbiterConfig::default(), Some(1 << 16));
-    let books = BookBuilder::new(DirectBooks::new(limits(config)));
+    let books = BookBuilder::new(PackedBooks::new(limits(config)));
     let mut channel = Channel::<_, MoldUdp64>::new(&core, books);
     let start = Instant::now();
     for batch in packets.chunks(BATCH) {

@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
+use tickpath_book::{BookLimits, BooksById, FastBooks, OrderBooks, PackedBooks};
 use tickpath_feed::{
     Arbiter, ArbiterConfig, BookBuilder, Line, MessageBooks, MessageListener, UpdateListener,
 };
@@ -23,7 +23,7 @@ use tickpath_types::{
 const INSTRUMENTS: u16 = 8;
 
 struct Sink {
-    builder: BookBuilder<DirectBooks>,
+    builder: BookBuilder<PackedBooks>,
     updates: Updates,
 }
 
@@ -97,7 +97,7 @@ fn main() {
     let (packets, messages, hash) = packets(if is_bench { 400_000 } else { 4_000 });
     let mut best = f64::INFINITY;
     for _ in 0..if is_bench { 9 } else { 1 } {
-        let books = DirectBooks::new(BookLimits::new(InstrumentId(INSTRUMENTS), 1 << 18));
+        let books = PackedBooks::new(BookLimits::new(InstrumentId(INSTRUMENTS), 1 << 18));
         let builder = BookBuilder::new(books);
         let mut sink = Sink { builder, updates: Updates::default() };
         let mut arbiter: Arbiter = Arbiter::new(ArbiterConfig::default());

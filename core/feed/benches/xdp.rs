@@ -7,7 +7,7 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, Indexed};
+use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed, PackedBooks};
 use tickpath_feed::xdp::{BookBuilder, Channel, Message};
 use tickpath_feed::{self as feed, IgnoreUpdates, MessageBooks};
 use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig, append_record, pcap_header};
@@ -79,7 +79,7 @@ fn pass<B: BooksById>(config: &ItchDayConfig, capture: &[u8], messages: u64) -> 
 // Separate functions per type of books, so that a profiler attributes costs to each type.
 #[inline(never)]
 fn direct_pass(config: &ItchDayConfig, capture: &[u8], messages: u64) -> (f64, u64) {
-    pass::<DirectBooks>(config, capture, messages)
+    pass::<PackedBooks>(config, capture, messages)
 }
 
 #[inline(never)]
@@ -91,7 +91,7 @@ fn indexed_pass(config: &ItchDayConfig, capture: &[u8], messages: u64) -> (f64, 
 #[inline(never)]
 fn itch_pass(config: &ItchDayConfig, file: &[u8]) -> f64 {
     let limits = BookLimits::new(InstrumentId(config.symbols as u16), config.live + config.live / 4 + 1_000);
-    let mut builder = feed::BookBuilder::new(DirectBooks::new(limits));
+    let mut builder = feed::BookBuilder::new(PackedBooks::new(limits));
     let start = Instant::now();
     let frames = Frames::new(black_box(file), Lengths::Prefixed).map_while(Result::ok);
     let count = builder.handle_batch(Sequence(1), frames, &mut IgnoreUpdates);

@@ -4,7 +4,7 @@
 use std::cell::RefCell;
 
 use tickpath_book::{
-    AddError, BookLimits, BooksById, DirectBooks, Level, Order, PrefetchRequest, PrefetchTicket,
+    AddError, BookLimits, BooksById, Level, Order, PackedBooks, PrefetchRequest, PrefetchTicket,
     QueuePosition,
 };
 use tickpath_feed::{BookBuilder, BuilderCounters, MessageBooks, UpdateListener};
@@ -17,14 +17,14 @@ use zerocopy::IntoBytes;
 
 /// Books that record which orders are prefetched and which front orders are read.
 struct RecordingBooks {
-    books: DirectBooks,
+    books: PackedBooks,
     fronts: RefCell<Vec<(InstrumentId, Side)>>,
     prefetched: RefCell<Vec<OrderId>>,
 }
 
 impl BooksById for RecordingBooks {
     fn new(limits: BookLimits) -> RecordingBooks {
-        let books = DirectBooks::new(limits);
+        let books = PackedBooks::new(limits);
         RecordingBooks { books, fronts: RefCell::default(), prefetched: RefCell::default() }
     }
     fn limits(&self) -> BookLimits {
@@ -132,7 +132,7 @@ fn a_prefetch_takes_any_bytes() {
     }
     assert_eq!(state(&builder), before);
 
-    let empty = BookBuilder::new(DirectBooks::new(BookLimits::new(InstrumentId(1), 1)));
+    let empty = BookBuilder::new(PackedBooks::new(BookLimits::new(InstrumentId(1), 1)));
     empty.prefetch(&[0; 36]);
     assert_eq!(empty.books().order_count(), 0);
 }

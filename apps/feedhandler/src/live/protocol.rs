@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Context;
-use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_book::{BookLimits, BooksById, PackedBooks};
 use tickpath_config::{ConfigError, Secret};
 use tickpath_feed::{Channel, Framing, MessageBooks, Recovering, RecoveryClient, RecoveryInput};
 use tickpath_nasdaq::soupbintcp::LoginRequest;
@@ -60,8 +60,8 @@ impl<N: Network> Opening<'_, N> {
     }
 
     /// Returns empty books with the limits of the section.
-    pub(super) fn books(&self) -> DirectBooks {
-        DirectBooks::new(BookLimits::new(self.last_instrument(), self.section.max_orders))
+    pub(super) fn books(&self) -> PackedBooks {
+        PackedBooks::new(BookLimits::new(self.last_instrument(), self.section.max_orders))
     }
 
     /// Resolves a secret of the section; returns an empty string for `None`.

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks, OrderIndex};
+use tickpath_book::{BookLimits, BooksById, FastBooks, OrderBooks, OrderIndex, PackedBooks};
 use tickpath_types::InstrumentId;
 
 use super::prelude::*;
@@ -41,7 +41,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let book = bytes_each(INSTRUMENTS, |instruments| books(1, 1, instruments as u16))?;
     let limits = itch_books::book_limits(&day.standard.config);
     let index = memory_growth(|| OrderIndex::new(limits.max_orders))?;
-    let direct = memory_growth(|| DirectBooks::new(limits))?;
+    let direct = memory_growth(|| PackedBooks::new(limits))?;
     let per_order = |bytes: f64| bytes / f64::from(statistics.live_max);
     let note = format!(
         "in {} at its peak of {} live orders each takes besides: {:.1} bytes of the index (all of it, {index} bytes), \

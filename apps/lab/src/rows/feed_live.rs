@@ -1,7 +1,7 @@
 //! A live feed handler that arbitrates full packets from two loopback multicast lines and builds a whole
 //! day's books.
 
-use tickpath_book::DirectBooks;
+use tickpath_book::PackedBooks;
 use tickpath_feed::{ArbiterConfig, BookBuilder, Channel, ChannelConfig, Line, MoldUdp64, UpdateListener};
 use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, PacketBuilder};
 use tickpath_net::{MulticastReceiver, MulticastSender, RecvBatch, SendStatus};
@@ -40,7 +40,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
         let mut lines = Lines::new()?;
         let config = &day.standard.config;
         let core = ChannelConfig::new(ArbiterConfig::default(), Some(1 << 16));
-        let books: BookBuilder<DirectBooks> = itch_books::empty(config);
+        let books: BookBuilder<PackedBooks> = itch_books::empty(config);
         let mut channel = Channel::<_, MoldUdp64>::new(&core, books);
         let mut updates = Updates(0);
         for turn in packets.chunks(PACKETS_PER_TURN) {
@@ -116,7 +116,7 @@ impl Lines {
         &mut self,
         context: &Context,
         packets: &[Vec<u8>],
-        channel: &mut Channel<BookBuilder<DirectBooks>, MoldUdp64>,
+        channel: &mut Channel<BookBuilder<PackedBooks>, MoldUdp64>,
         updates: &mut Updates,
     ) -> anyhow::Result<()> {
         for packet in packets {

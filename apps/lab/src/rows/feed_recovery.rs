@@ -5,7 +5,7 @@ use std::net::SocketAddrV4;
 use std::sync::Arc;
 
 use tickpath_agent::Agent;
-use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, OrderBooks};
+use tickpath_book::{BookLimits, BooksById, FastBooks, OrderBooks, PackedBooks};
 use tickpath_exchange::{Publisher, PublisherCounters};
 use tickpath_feed::{
     Arbiter, ArbiterConfig, BookBuilder, IgnoreUpdates, Line, LossConfig, LossModel, MessageBooks,
@@ -70,7 +70,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 
 /// Applies the arbiter's messages to the books.
 struct Feed {
-    books: BookBuilder<DirectBooks>,
+    books: BookBuilder<PackedBooks>,
 }
 
 impl MessageListener for Feed {
@@ -115,7 +115,7 @@ impl Market {
             recovery: UdpEndpoint::bind(ANY_PORT)?,
             loss,
             arbiter: Arbiter::new(ArbiterConfig::default()),
-            feed: Feed { books: BookBuilder::new(DirectBooks::new(limits)) },
+            feed: Feed { books: BookBuilder::new(PackedBooks::new(limits)) },
             opened: None,
             recovery_ns: Vec::new(),
             lost_packets: 0,

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::ops::Range;
 use std::path::Path;
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
+use tickpath_book::{BookLimits, BooksById, Indexed, PackedBooks};
 use tickpath_capture::{Packets, decompress};
 use tickpath_feed::iex::BookBuilder;
 use tickpath_feed::{
@@ -91,7 +91,7 @@ impl Capture {
 
     /// Returns the ticks of one pass into new books. Creation and check of the books are not timed.
     fn pass(&self, context: &Context) -> anyhow::Result<u64> {
-        let mut books = empty::<DirectBooks>();
+        let mut books = empty::<PackedBooks>();
         let ticks = context.timed(|| apply(black_box(&self.bytes), &self.segments, &mut books))?;
         let (outcome, expected) = (Outcome::of(&books), self.outcome);
         ensure!(
@@ -117,7 +117,7 @@ impl Capture {
     fn pass_split(&self, context: &Context) -> anyhow::Result<(u64, u64)> {
         let [of_books, others] = self.split_messages()?;
         let timed = |messages: &[&[u8]]| {
-            let mut books = empty::<DirectBooks>();
+            let mut books = empty::<PackedBooks>();
             let ticks = context.timed(|| {
                 for (message, sequence) in messages.iter().zip(1..) {
                     books.handle_message(Sequence(sequence), message, &mut IgnoreUpdates);

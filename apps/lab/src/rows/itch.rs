@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use tickpath_book::DirectBooks;
+use tickpath_book::PackedBooks;
 use tickpath_feed::{BookBuilder, IgnoreUpdates};
 use tickpath_nasdaq::itch50::{self, Checksum};
 
@@ -70,7 +70,7 @@ fn decode(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
 /// Returns the nanoseconds to decode a message and apply it to the books of all securities.
 fn books(day: &Rc<Day>, context: &Context) -> anyhow::Result<f64> {
     let config = &day.standard.config;
-    let mut builder: BookBuilder<DirectBooks> = itch_books::empty(config);
+    let mut builder: BookBuilder<PackedBooks> = itch_books::empty(config);
     let elapsed = context.timed(|| {
         itch_books::apply(&mut builder, &day.file.bytes, &mut IgnoreUpdates);
         Ok(())

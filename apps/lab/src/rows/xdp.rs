@@ -1,6 +1,6 @@
 //! Time to apply a synthetic day of NYSE's Integrated Feed from a capture in memory to books.
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
+use tickpath_book::{BookLimits, BooksById, Indexed, PackedBooks};
 use tickpath_capture::Packets;
 use tickpath_feed::xdp::{BookBuilder, Channel, Message};
 use tickpath_feed::{self as feed, IgnoreUpdates, MessageBooks};
@@ -116,7 +116,7 @@ impl Capture {
     /// Returns the nanoseconds per message of one pass into new books. Creation and check of the books are
     /// not timed.
     fn pass(&self, context: &Context) -> anyhow::Result<f64> {
-        let mut books = self.empty::<DirectBooks>();
+        let mut books = self.empty::<PackedBooks>();
         let ticks = context.timed(|| self.apply(&mut books))?;
         let instruments = books.instruments();
         let contradictions = instruments.contradictions();

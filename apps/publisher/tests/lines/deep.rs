@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_book::{BookLimits, BooksById, PackedBooks};
 use tickpath_feed::iex::BookBuilder;
 use tickpath_feed::{IgnoreUpdates, MessageBooks};
 use tickpath_iex::gap_fill::{Range, Request};
@@ -165,7 +165,7 @@ fn messages_that_are_too_old_are_not_sent() {
 /// Symbol, side, and (price, quantity) of each order of that side in priority order.
 type Queue = (&'static str, Side, Vec<(i64, u64)>);
 
-fn levels(builder: &BookBuilder<DirectBooks>) -> Vec<Queue> {
+fn levels(builder: &BookBuilder<PackedBooks>) -> Vec<Queue> {
     let mut found = Vec::new();
     for symbol in ["ALPHA", "BRAVO", "CHARLIE"] {
         let id = builder.find(Symbol::new(symbol).unwrap()).unwrap();
@@ -211,7 +211,7 @@ fn a_snapshot_leads_to_the_books_of_all_messages() {
     for feed in [Feed::Deep10, Feed::DeepPlus10] {
         let (publisher, messages) = published(feed, |options| options);
         let mut stream = connect(publisher.address("snap"));
-        let books = || BookBuilder::new(feed, DirectBooks::new(BookLimits::new(InstrumentId(8), 4_096)));
+        let books = || BookBuilder::new(feed, PackedBooks::new(BookLimits::new(InstrumentId(8), 4_096)));
         let (mut all, mut snapshot) = (books(), books());
         for (sequence, message) in (1..).zip(&messages) {
             all.handle_message(Sequence(sequence), message, &mut IgnoreUpdates);

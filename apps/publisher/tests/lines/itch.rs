@@ -3,7 +3,7 @@
 use std::io::Write;
 use std::net::UdpSocket;
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_book::{BookLimits, BooksById, PackedBooks};
 use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::framing::{Frames, Lengths};
@@ -79,7 +79,7 @@ fn messages_are_resent_one_packet_at_a_time() {
 #[test]
 fn a_snapshot_by_glimpse_leads_to_the_books_of_all_messages() {
     let (publisher, messages) = published();
-    let books = || BookBuilder::new(DirectBooks::new(BookLimits::new(InstrumentId(64), 4_096)));
+    let books = || BookBuilder::new(PackedBooks::new(BookLimits::new(InstrumentId(64), 4_096)));
     let (mut all, mut snapshot) = (books(), books());
     for (sequence, message) in (1..).zip(&messages) {
         all.handle_message(Sequence(sequence), message, &mut IgnoreUpdates);

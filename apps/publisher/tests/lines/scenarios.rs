@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::mpsc::sync_channel;
 
 use tickpath_agent::{Agent, TscClock};
-use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_book::{BookLimits, BooksById, PackedBooks};
 use tickpath_capture::{Packets, RecordingFile};
 use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks, iex, xdp};
 use tickpath_feedhandler::live::{ChannelStatus, LiveConfig, LiveHandler};
@@ -97,15 +97,15 @@ fn assert_recovered(result: &HandlerResult) {
     assert_eq!(result.status.lines.messages_lost, 0);
 }
 
-fn iex_reference(feed: Feed, count: usize) -> iex::BookBuilder<DirectBooks> {
-    let mut reference = iex::BookBuilder::new(feed, DirectBooks::new(LIMITS));
+fn iex_reference(feed: Feed, count: usize) -> iex::BookBuilder<PackedBooks> {
+    let mut reference = iex::BookBuilder::new(feed, PackedBooks::new(LIMITS));
     for (sequence, message) in (1..).zip(iex_messages(feed, count)) {
         reference.handle_message(Sequence(sequence), &message, &mut IgnoreUpdates);
     }
     reference
 }
 
-fn iex_symbols(reference: &iex::BookBuilder<DirectBooks>) -> impl Iterator<Item = (InstrumentId, Symbol)> {
+fn iex_symbols(reference: &iex::BookBuilder<PackedBooks>) -> impl Iterator<Item = (InstrumentId, Symbol)> {
     let ids = (1..=reference.symbol_count()).map(InstrumentId);
     ids.filter_map(|id| Some((id, reference.instrument(id)?.symbol?)))
 }
@@ -133,9 +133,9 @@ fn a_late_handler_of_iex_begins_with_a_snapshot() {
 }
 
 /// Returns the sequence number after the last message of an ITCH file, and the books of all its messages.
-fn itch_reference(file: &Path) -> (u64, BookBuilder<DirectBooks>) {
+fn itch_reference(file: &Path) -> (u64, BookBuilder<PackedBooks>) {
     let bytes = std::fs::read(file).unwrap();
-    let mut reference = BookBuilder::new(DirectBooks::new(LIMITS));
+    let mut reference = BookBuilder::new(PackedBooks::new(LIMITS));
     let mut next = 1;
     for message in Frames::new(&bytes, Lengths::Prefixed) {
         reference.handle_message(Sequence(next), message.unwrap(), &mut IgnoreUpdates);
@@ -162,7 +162,7 @@ fn books_of_itch_survive_losses_by_retransmission_and_late_ones_begin_with_glimp
 fn books_of_xdp_survive_losses_by_retransmission_and_late_ones_begin_with_a_refresh() {
     let folder = tempfile::tempdir().unwrap();
     let file = xdp_day(folder.path(), 1);
-    let mut reference = xdp::BookBuilder::new(DirectBooks::new(LIMITS), Nanos::ZERO);
+    let mut reference = xdp::BookBuilder::new(PackedBooks::new(LIMITS), Nanos::ZERO);
     let mut packets = Packets::of(RecordingFile::open(&file).unwrap());
     let mut next = 1;
     while let Some(packet) = packets.next_packet().unwrap() {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io::Write;
 use std::net::{Ipv4Addr, TcpStream};
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_book::{BookLimits, BooksById, PackedBooks};
 use tickpath_capture::{Packets, RecordingFile};
 use tickpath_feed::{IgnoreUpdates, MessageBooks, xdp};
 use tickpath_net::MulticastReceiver;
@@ -188,7 +188,7 @@ fn a_refresh_leads_to_the_books_of_all_messages() {
         RequestStatus::ACCEPTED
     );
     let limits = BookLimits::new(InstrumentId(64), 4_096);
-    let books = || xdp::BookBuilder::new(DirectBooks::new(limits), Nanos::ZERO);
+    let books = || xdp::BookBuilder::new(PackedBooks::new(limits), Nanos::ZERO);
     let (mut all, mut refreshed) = (books(), books());
     for (sequence, message) in &feed.messages {
         all.handle_message(Sequence((*sequence).into()), message, &mut IgnoreUpdates);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tickpath_book::{BooksById, DirectBooks};
+use tickpath_book::{BooksById, PackedBooks};
 use tickpath_deribit::channel::{Channel, Interval};
 use tickpath_deribit::field::List;
 use tickpath_deribit::messages::{Book, BookLevel, BookUpdateKind, GroupedBook, LevelAction, PriceAmount};
@@ -73,7 +73,7 @@ impl Seen {
 /// An instrument's current book.
 pub(super) struct Market<'b> {
     pub(super) instrument: &'b Instrument,
-    pub(super) books: &'b DirectBooks,
+    pub(super) books: &'b PackedBooks,
     pub(super) trading: Option<TradingState>,
     pub(super) seen: Seen,
 }
@@ -215,7 +215,7 @@ mod tests {
 
     struct Rig {
         instrument: Instrument,
-        books: DirectBooks,
+        books: PackedBooks,
         seen: Seen,
     }
 
@@ -225,7 +225,7 @@ mod tests {
             let instrument = Instrument::in_cents(InstrumentId(1), symbol, Price(1_000_000));
             Rig {
                 instrument,
-                books: DirectBooks::new(BookLimits::new(InstrumentId(1), 64)),
+                books: PackedBooks::new(BookLimits::new(InstrumentId(1), 64)),
                 seen: Seen::default(),
             }
         }

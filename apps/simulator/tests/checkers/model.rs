@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks, FastBooks, Order, OrderBooks};
+use tickpath_book::{BookLimits, BooksById, FastBooks, Order, OrderBooks, PackedBooks};
 use tickpath_exchange::{
     Definition, LogCommand, LogCommandKind, Password, Replica, UserSettings, VenueCommandKind,
 };
@@ -492,7 +492,7 @@ impl UpdateListener for Updates {
 /// Returns the results of a feed handler that received all packets of line A.
 fn feed(observed: &Observed) -> FeedInstance {
     let limits = BookLimits::new(InstrumentId(observed.setup.instruments.len() as u16), 1 << 12);
-    let mut builder = BookBuilder::new(DirectBooks::new(limits));
+    let mut builder = BookBuilder::new(PackedBooks::new(limits));
     let mut updates = Updates::default();
     let mut next = Sequence(1);
     for sent in observed.published.iter().filter(|sent| sent.value.0 == Line::A) {

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
-use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
+use tickpath_book::{BookLimits, BooksById, Indexed, PackedBooks};
 use tickpath_feed::iex::BookBuilder;
 use tickpath_feed::{IgnoreUpdates, MessageBooks};
 use tickpath_iex::{
@@ -46,9 +46,9 @@ fn levels_of(builder: &BookBuilder<impl BooksById>) -> Levels {
     levels
 }
 
-fn builders(feed: Feed) -> (BookBuilder<DirectBooks>, BookBuilder<Indexed<ReferenceBooks>>) {
+fn builders(feed: Feed) -> (BookBuilder<PackedBooks>, BookBuilder<Indexed<ReferenceBooks>>) {
     let limits = BookLimits::new(InstrumentId(8), 4_096);
-    (BookBuilder::new(feed, DirectBooks::new(limits)), BookBuilder::new(feed, Indexed::new(limits)))
+    (BookBuilder::new(feed, PackedBooks::new(limits)), BookBuilder::new(feed, Indexed::new(limits)))
 }
 
 #[test]

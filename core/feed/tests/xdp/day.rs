@@ -1,6 +1,6 @@
 //! A whole XDP day: its books must equal those of the ITCH day with the same order flow.
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, Level};
+use tickpath_book::{BookLimits, BooksById, Indexed, Level, PackedBooks};
 use tickpath_feed::xdp::Channel;
 use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks, xdp};
 use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig};
@@ -45,7 +45,7 @@ fn levels_equal_those_of_the_same_flow_in_itch() {
     let config = XdpDayConfig { flow: FLOW, channels: 3, window_ns: 0, ..XdpDayConfig::xdp_500() };
     for hour in [10, 12, 16, 20] {
         let until = Nanos::from_secs(hour * 3_600);
-        let mut builder = xdp::BookBuilder::new(DirectBooks::new(limits()), MIDNIGHT);
+        let mut builder = xdp::BookBuilder::new(PackedBooks::new(limits()), MIDNIGHT);
         let mut day = XdpDay::new(config).unwrap();
         while let Some(packet) = day.next_packet().filter(|packet| packet.ts_ns < MIDNIGHT.0 + until.0) {
             let messages = Packet::parse(packet.bytes()).unwrap();
@@ -60,7 +60,7 @@ fn levels_equal_those_of_the_same_flow_in_itch() {
 
 #[test]
 fn the_day_ends_with_empty_live_books() {
-    let mut builder = xdp::BookBuilder::new(DirectBooks::new(limits()), MIDNIGHT);
+    let mut builder = xdp::BookBuilder::new(PackedBooks::new(limits()), MIDNIGHT);
     let mut day = XdpDay::new(XdpDayConfig { flow: FLOW, ..XdpDayConfig::xdp_500() }).unwrap();
     let mut counts = [0_u32; 256];
     while let Some(packet) = day.next_packet() {
@@ -81,7 +81,7 @@ fn the_day_ends_with_empty_live_books() {
 
 #[test]
 fn a_missing_packet_is_noticed() {
-    let mut builder = xdp::BookBuilder::new(DirectBooks::new(limits()), MIDNIGHT);
+    let mut builder = xdp::BookBuilder::new(PackedBooks::new(limits()), MIDNIGHT);
     let mut day = XdpDay::new(XdpDayConfig { flow: FLOW, ..XdpDayConfig::xdp_500() }).unwrap();
     let mut number = 0;
     while let Some(packet) = day.next_packet() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed};
+use tickpath_book::{BookLimits, BooksById, Indexed, PackedBooks};
 use tickpath_feed::xdp::{BookBuilder, Message};
 use tickpath_feed::{IgnoreUpdates, MessageBooks};
 use tickpath_nyse::PositionChange;
@@ -218,7 +218,7 @@ proptest! {
             messages.push(bytes_of(*operation, &mut seqs));
             model.apply(*operation);
         }
-        let direct = built::<DirectBooks>(&messages, batch);
+        let direct = built::<PackedBooks>(&messages, batch);
         let indexed = built::<Indexed<ReferenceBooks>>(&messages, 1);
         for symbol in 0..2 {
             for side in Side::BOTH {

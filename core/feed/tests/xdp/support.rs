@@ -1,6 +1,6 @@
 //! Messages and books for the XDP tests.
 
-use tickpath_book::{BookLimits, BooksById, DirectBooks};
+use tickpath_book::{BookLimits, BooksById, PackedBooks};
 use tickpath_feed::xdp::{BookBuilder, Channel};
 use tickpath_feed::{MessageBooks, UpdateListener};
 use tickpath_nyse as xdp;
@@ -24,7 +24,7 @@ impl UpdateListener for Updates {
 }
 
 pub struct Feed {
-    pub builder: BookBuilder<DirectBooks>,
+    pub builder: BookBuilder<PackedBooks>,
     pub updates: Updates,
     sequence: u64,
 }
@@ -32,7 +32,7 @@ pub struct Feed {
 impl Feed {
     /// Creates books for this many symbols, none of them mapped.
     pub fn new(symbols: u16) -> Feed {
-        let books = DirectBooks::new(BookLimits::new(InstrumentId(symbols), 1_000));
+        let books = PackedBooks::new(BookLimits::new(InstrumentId(symbols), 1_000));
         let builder = BookBuilder::new(books, Nanos::from_secs(u64::from(MIDNIGHT_SECS)));
         Feed { builder, updates: Updates::default(), sequence: 0 }
     }
