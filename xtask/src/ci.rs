@@ -7,6 +7,7 @@
 
 use std::fmt;
 use std::path::Path;
+use std::slice;
 use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
@@ -19,6 +20,27 @@ use crate::{fuzz, target_dir, tidy};
 
 /// All features: those of all programs, and the simulator's failpoints.
 const FEATURES: &str = "--features tickpath/full,tickpath-simulator/planted-faults";
+/// Packages that the step `aarch64` leaves out: those that need a C compiler for aarch64, because they use ring
+/// or Zstandard; tools that need not run there; and programs with terminal screens, whose many dependencies
+/// cost several seconds.
+const NOT_ON_AARCH64: [&str; 15] = [
+    "tickpath",
+    "tickpath-demo",
+    "tickpath-deribit-front",
+    "tickpath-deribit-link",
+    "tickpath-fuzz",
+    "tickpath-gateway",
+    "tickpath-lab",
+    "tickpath-monitor",
+    "tickpath-replay",
+    "tickpath-shell",
+    "tickpath-test-support",
+    "tickpath-test-venue",
+    "tickpath-ticks-app",
+    "tickpath-web",
+    "xtask",
+];
+const AARCH64: &str = "aarch64-unknown-linux-gnu";
 /// Run time of each fuzz target in a long run, in seconds.
 const FUZZ_SECONDS: u64 = 60;
 
@@ -38,6 +60,8 @@ enum Action {
     Tidy,
     /// A command that needs Miri; skipped with a message if Miri is unavailable.
     Miri(Command),
+    /// A command that needs the standard library for aarch64; skipped with a message if it is unavailable.
+    Aarch64(Command),
     /// Every fuzz target under libFuzzer for `seconds` each; skipped with a message without a nightly
     /// compiler.
     Fuzz { seconds: u64 },
@@ -77,6 +101,11 @@ fn steps(root: &Path) -> Vec<Step> {
             )),
         ),
         step(
+            "aarch64",
+            "the crates that need no C compiler, from core to the venue and the trader, compile for aarch64",
+            Action::Aarch64(aarch64_check()),
+        ),
+        step(
             "test",
             "unit and integration tests, examples in the documentation, every fuzz body on mutated inputs",
             one(Command::new(&format!("cargo test --workspace {FEATURES} -- --skip third_party::"))),
@@ -113,6 +142,15 @@ fn steps(root: &Path) -> Vec<Step> {
             is_long: true,
         },
     ]
+}
+
+/// The command that checks the code for aarch64.
+fn aarch64_check() -> Command {
+    let excluded = NOT_ON_AARCH64.map(|package| format!("--exclude {package}")).join(" ");
+    // Zstandard needs a C compiler, and the dependencies of the readers of DBN files cost several seconds.
+    let features = "--no-default-features --features tickpath-simulator/planted-faults";
+    Command::new(&format!("cargo check --target {AARCH64} --workspace {excluded} {features}"))
+        .env("RUSTFLAGS", "-D warnings")
 }
 
 /// Sets the environment of `cargo clippy -- -D warnings` for a command, so that Cargo reuses the crates that
@@ -223,16 +261,23 @@ fn run_action(root: &Path, action: &Action, has_times: bool) -> Result<Outcome> 
                 Ok(Outcome::Skipped)
             }
         },
-        Action::Miri(command) => match has_miri(root) {
-            true => run_commands(root, std::slice::from_ref(command), has_times),
-            false => {
-                print_stdout(
-                    "skipped: Miri is missing; install it with: rustup toolchain install nightly --profile minimal \
-                     --component miri --component rust-src",
-                );
-                Ok(Outcome::Skipped)
-            }
-        },
+        Action::Miri(command) if has_miri(root) => run_commands(root, slice::from_ref(command), has_times),
+        Action::Miri(_) => {
+            print_stdout(
+                "skipped: Miri is missing; install it with: rustup toolchain install nightly --profile minimal \
+                 --component miri --component rust-src",
+            );
+            Ok(Outcome::Skipped)
+        }
+        Action::Aarch64(command) if has_aarch64(root) => {
+            run_commands(root, slice::from_ref(command), has_times)
+        }
+        Action::Aarch64(_) => {
+            print_stdout(format_args!(
+                "skipped: the standard library for aarch64 is missing; install it with: rustup target add {AARCH64}"
+            ));
+            Ok(Outcome::Skipped)
+        }
     }
 }
 
@@ -256,6 +301,11 @@ fn has_miri(root: &Path) -> bool {
     let probe = Command::new("cargo +nightly miri --version");
     let sources = Command::new("rustup component add miri rust-src --toolchain nightly");
     probe.succeeds_quietly(root) || (sources.succeeds_quietly(root) && probe.succeeds_quietly(root))
+}
+
+/// Whether the standard library for aarch64 is available, after trying to add it to the toolchain.
+fn has_aarch64(root: &Path) -> bool {
+    Command::new(&format!("rustup target add {AARCH64}")).succeeds_quietly(root)
 }
 
 /// Duration of one step.
@@ -325,7 +375,7 @@ mod tests {
 
     #[test]
     fn steps_are_chosen_by_name_and_keep_their_order() {
-        let all = ["fmt", "tidy", "clippy", "doc", "test", "interop", "bench", "loom", "miri"];
+        let all = ["fmt", "tidy", "clippy", "doc", "aarch64", "test", "interop", "bench", "loom", "miri"];
         assert_eq!(names(Choice::Usual).unwrap(), all);
         assert_eq!(names(Choice::Long).unwrap(), [&all[..], &["fuzz-long"]].concat());
         assert_eq!(names(Choice::Only("test, fmt")).unwrap(), ["fmt", "test"]);

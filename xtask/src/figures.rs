@@ -3,7 +3,8 @@
 //! Reports are grouped by kind of host: CPU family, CPU model and number of cores. The figure of a row on a
 //! kind of host is the median over all runs at one commit: the newest commit with three runs, or the newest
 //! if none has three. Runs that lost more than 3% of their time to the host count only if that kind of host
-//! has no other run of the row.
+//! has no other run of the row. The goal of a figure is that of its newest run. A goal for the value of a time
+//! or a rate is left out, because such values depend on the speed of the host.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;
@@ -20,6 +21,8 @@ use crate::tidy::{Problem, Tree};
 const RUNS_MIN: usize = 3;
 /// Maximum share of its time, in percent, that a quiet run may lose to the host.
 const STEAL_PERCENT_MAX: f64 = 3.0;
+/// Units of times and rates, whose values depend on the speed of the host.
+const UNITS_OF_SPEED: [&str; 5] = ["ns", "us", "ms", "k/s", "M/s"];
 const PERFORMANCE: &str = "docs/performance.md";
 const README: &str = "README.md";
 const BEGIN: &str = "<!-- figures: begin -->\n";
@@ -57,9 +60,12 @@ struct RunRow {
     limit_name: Option<String>,
     limit: Option<f64>,
     ratio: Option<f64>,
+    /// The goal, unless it applies to the value of a time or a rate.
     goal: Option<String>,
+    /// Whether the goal is reached; `None` without a goal.
     reached: Option<bool>,
-    /// Part of the work that the limit or the goal leaves out. A row with such a part has no verdict.
+    /// Part of the work that the limit or the goal leaves out. A row with such a part has no verdict. `None`
+    /// without a goal.
     limit_excludes: Option<String>,
 }
 
@@ -358,9 +364,10 @@ cargo xtask figures
   least and the greatest value. A ratio is measured within each round, so it can differ from value divided by limit.
 - A limit is measured in the same runs as its row and in the row's unit, so it can differ from the figure of the limit's
   own row. As a limit of `market_data_out`, `multicast_send` counts the messages of the datagrams.
-- *reached* says whether more than half of these runs reached the goal. Goals apply to figures that
-  are not rounded. In a goal, *that of the limit again* means: the limit is measured twice in each round, and the second
-  measurement divided by the first is the permitted ratio.
+- The goal is that of the newest of these runs; goals for times and rates themselves are omitted, because such values
+  depend on the speed of the host. *reached* says whether more than half of the runs reached the goal. Goals apply to
+  figures that are not rounded. In a goal, *that of the limit again* means: the limit is measured twice in each round,
+  and the second measurement divided by the first is the permitted ratio.
 - Steal time is the share of CPU time that the hypervisor took. A spinning thread and the kernel both measure it; the
   larger share counts. A run with more than 3% is marked †, and is used only if that host has no other run of the row.
 ";
@@ -388,16 +395,20 @@ impl RunRow {
     /// Parses a row; `None` if it has no value.
     fn of(row: &Value) -> Option<RunRow> {
         let text = |name: &str| row[name].as_str().map(str::to_owned);
+        let unit = text("unit")?;
+        let is_of_speed = |goal: &str| goal.starts_with("value") && UNITS_OF_SPEED.contains(&&*unit);
+        let goal = text("goal").filter(|goal| !is_of_speed(goal));
+        let has_goal = goal.is_some();
         Some(RunRow {
             name: text("name")?,
-            unit: text("unit")?,
             value: row["value"].as_f64()?,
             limit_name: text("limit_name"),
             limit: row["limit"].as_f64(),
             ratio: row["ratio"].as_f64(),
-            goal: text("goal"),
-            reached: row["reached"].as_bool(),
-            limit_excludes: text("limit_excludes"),
+            reached: row["reached"].as_bool().filter(|_| has_goal),
+            limit_excludes: text("limit_excludes").filter(|_| has_goal),
+            unit,
+            goal,
         })
     }
 }
@@ -601,6 +612,27 @@ mod tests {
         assert_eq!(figure.reached, None);
         assert!(figure.line("stamp").contains("| not judged |"));
         assert!(results.performance().contains("| `stamp` | the ring |"));
+    }
+
+    #[test]
+    fn goals_for_times_and_rates_are_left_out() {
+        let goal_of = |goal: &str, unit: &str| {
+            let row = serde_json::json!({
+                "name": "stamp", "value": 11.0, "unit": unit, "goal": goal, "reached": true, "limit_excludes": "a part"
+            });
+            let row = RunRow::of(&row).unwrap();
+            assert_eq!(
+                (row.reached.is_some(), row.limit_excludes.is_some()),
+                (row.goal.is_some(), row.goal.is_some())
+            );
+            row.goal
+        };
+        for (goal, unit) in [("value <= 25", "ns"), ("value >= 25", "M/s"), ("value - limit <= 200", "ns")] {
+            assert_eq!(goal_of(goal, unit), None);
+        }
+        for (goal, unit) in [("value <= 25", "MB"), ("ratio <= 1.6", "ns"), ("ratio >= 0.5", "k/s")] {
+            assert_eq!(goal_of(goal, unit).as_deref(), Some(goal));
+        }
     }
 
     #[test]

@@ -14,25 +14,20 @@ pub enum Goal {
     /// The figure divided by its limit is at most the largest control sample: the limit's work measured again
     /// in the same round, divided by the limit.
     RatioWithinControl,
-    /// The figure exceeds its limit by at most this, in the unit of the row.
-    AboveLimitAtMost(f64),
-    /// The figure is at most this, in the unit of the row.
+    /// The figure is at most this, in the unit of the row. The unit is not a time or a rate, whose value
+    /// depends on the speed of the host.
     ValueAtMost(f64),
-    /// The figure is at least this, in the unit of the row.
-    ValueAtLeast(f64),
 }
 
-/// The text of a goal, also in JSON: `ratio <= 1.6`, `ratio <= that of the limit again`,
-/// `value - limit <= 200`, `value >= 25`.
+/// The text of a goal, also in JSON: `ratio <= 1.6`, `ratio >= 0.5`, `ratio <= that of the limit again`,
+/// `value <= 12`.
 impl fmt::Display for Goal {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Goal::RatioAtMost(bound) => write!(f, "ratio <= {bound}"),
             Goal::RatioAtLeast(bound) => write!(f, "ratio >= {bound}"),
             Goal::RatioWithinControl => f.write_str("ratio <= that of the limit again"),
-            Goal::AboveLimitAtMost(bound) => write!(f, "value - limit <= {bound}"),
             Goal::ValueAtMost(bound) => write!(f, "value <= {bound}"),
-            Goal::ValueAtLeast(bound) => write!(f, "value >= {bound}"),
         }
     }
 }
@@ -135,17 +130,8 @@ impl Row {
 
     /// Median of the rounds' ratios of value to limit. Within a round, value and limit have the same noise.
     pub(crate) fn ratio(&self) -> Option<f64> {
-        self.median_of(|value, limit| value / limit)
-    }
-
-    /// Median over the rounds of value minus limit.
-    pub(crate) fn above_limit(&self) -> Option<f64> {
-        self.median_of(|value, limit| value - limit)
-    }
-
-    fn median_of(&self, figure: impl Fn(f64, f64) -> f64) -> Option<f64> {
         let rounds = self.values.iter().zip(&self.limits);
-        median(&rounds.map(|(value, limit)| figure(*value, *limit)).collect::<Vec<_>>())
+        median(&rounds.map(|(value, limit)| value / limit).collect::<Vec<_>>())
     }
 
     /// Minimum and maximum of the values.
@@ -173,9 +159,7 @@ impl Row {
                 let control = self.control_spread();
                 holds(self.ratio(), &|ratio| control.is_some_and(|[_, greatest]| ratio <= greatest))
             }
-            Goal::AboveLimitAtMost(bound) => holds(self.above_limit(), &|above| above <= bound),
             Goal::ValueAtMost(bound) => holds(self.value(), &|value| value <= bound),
-            Goal::ValueAtLeast(bound) => holds(self.value(), &|value| value >= bound),
         })
     }
 }
@@ -221,12 +205,8 @@ mod tests {
             (Goal::RatioAtMost(1.99), false),
             (Goal::RatioAtLeast(2.0), true),
             (Goal::RatioAtLeast(2.01), false),
-            (Goal::AboveLimitAtMost(5.0), true),
-            (Goal::AboveLimitAtMost(4.9), false),
             (Goal::ValueAtMost(10.0), true),
             (Goal::ValueAtMost(9.9), false),
-            (Goal::ValueAtLeast(10.0), true),
-            (Goal::ValueAtLeast(10.1), false),
         ] {
             assert_eq!(row(&[10.0], &[5.0], goal).reached(), Some(holds), "{goal}");
             assert_eq!(row(&[], &[], goal).reached(), Some(false), "{goal}");

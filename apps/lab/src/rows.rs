@@ -98,6 +98,7 @@ pub fn row_names() -> impl Iterator<Item = &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measurement::Goal;
 
     #[test]
     fn names_are_unique_and_limits_precede_their_rows() {
@@ -105,6 +106,14 @@ mod tests {
             let before = |name: &str| row_names().take(place).any(|other| other == name);
             assert!(!before(spec.name), "{} is declared twice", spec.name);
             assert!(spec.limit.is_none_or(before), "the limit of {} is not a row before it", spec.name);
+        }
+    }
+
+    #[test]
+    fn goals_do_not_depend_on_the_speed_of_the_host() {
+        for spec in specs().filter(|spec| matches!(spec.goal, Some(Goal::ValueAtMost(_)))) {
+            let is_speed = ["ns", "us", "ms", "s", "k/s", "M/s"].contains(&spec.unit);
+            assert!(!is_speed, "the goal of {} is a time or a rate: use a ratio to a limit", spec.name);
         }
     }
 }

@@ -14,7 +14,7 @@ const HEADINGS: [&str; COLUMNS] = ["row", "value", "limit", "unit", "ratio", "go
 const NUMBERS: [usize; 4] = [1, 2, 4, 7];
 /// Explanation of the columns.
 const LEGEND: &str = "Values and limits are medians over the rounds. ratio: value / limit of the same round, the median. goal: x1.5 is 1.5 times \
-     the limit, +200 is 200 more than the limit, control is the greatest ratio of the limit to itself, others are values. spread: greatest \
+     the limit, control is the greatest ratio of the limit to itself, others are values. spread: greatest \
      less least round, in % of the value.";
 
 impl fmt::Display for BenchReport {
@@ -177,8 +177,6 @@ fn cells(row: &Row) -> [String; COLUMNS] {
         Goal::RatioAtLeast(bound) => format!(">= x{bound}"),
         Goal::RatioWithinControl => "<= control".to_owned(),
         Goal::ValueAtMost(bound) => format!("<= {bound}"),
-        Goal::AboveLimitAtMost(bound) => format!("<= +{bound}"),
-        Goal::ValueAtLeast(bound) => format!(">= {bound}"),
     });
     let reached = match row.reached() {
         _ if row.failure.is_some() => "FAILED",

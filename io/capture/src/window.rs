@@ -26,6 +26,7 @@ impl<R: Read> Window<R> {
     }
 
     /// Creates a window over the data after its first `offset` bytes, which were read already.
+    #[cfg(feature = "dbn")]
     pub(crate) fn starting_at(reader: R, offset: u64) -> Self {
         Window { buffer_offset: offset, ..Window::new(reader) }
     }

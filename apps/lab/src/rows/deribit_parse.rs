@@ -16,14 +16,12 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
                 "a change or snapshot of a book of Deribit, as recorded, out of the receive buffer: the \
                  frame and all of its levels in one pass, numbers exact, each checked against another reader",
             )
-            .goal(Goal::ValueAtMost(150.0))
             .reference("6.9 us published; sonic-rs 369 ns on this kind of host"),
         row("deribit_parse_order", "ns")
             .note(
                 "a reply to an order, as recorded, with its trade, more than 1 KB: the frame, the order and \
                  each of its trades in one pass, numbers exact, checked against another reader",
             )
-            .goal(Goal::ValueAtMost(350.0))
             .reference("6.9 us published; sonic-rs 724 ns on this kind of host"),
     ],
     open,

@@ -52,7 +52,6 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                 "the shell's buy command from its text to the socket, TLS included, by the shell's own \
                  stop-watch; p50 of 19 a round",
             )
-            .goal(Goal::ValueAtMost(10.0))
             .reference("150 to 220 us published; its login 131 us")],
         open_command,
     ),

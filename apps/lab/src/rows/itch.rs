@@ -19,14 +19,12 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                     "a message of the day itch-8000 out of its file: framed, decoded through the listener \
                      that the books use, every field folded into a checksum",
                 )
-                .goal(Goal::ValueAtMost(6.0))
                 .reference("CppTrader 14 ns"),
             row("itch_books", "ns")
                 .note(
                     "a message of the day itch-8000 out of its file into full order-by-order books; \
                      updates are not requested, and none are made",
                 )
-                .goal(Goal::ValueAtMost(25.0))
                 .reference("itch-book 60 ns"),
         ],
         open_8000,
@@ -34,7 +32,6 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
     on_one_core(
         &[row("itch_books_500", "ns")
             .note("the same of itch-500")
-            .goal(Goal::ValueAtMost(15.0))
             .reference("itch-order-book, levels only, 36 ns; CppTrader 41 to 168 ns")],
         open_500,
     ),

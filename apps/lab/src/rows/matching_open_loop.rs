@@ -24,7 +24,6 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
                  the venue's matcher takes; in turns of 10 ms with the empty loop; p50",
             )
             .limit("empty_loop")
-            .goal(Goal::AboveLimitAtMost(200.0))
             .reference("exchange-core p50 500 ns on idle metal"),
         row("matching_open_loop_p99", "ns")
             .note(

@@ -22,7 +22,6 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                  order-by-order books; the files over and over, each time into new books, whose creation is not \
                  timed",
             )
-            .goal(Goal::ValueAtMost(30.0))
             .reference("hftbacktest depth 14-53 ns/update, price levels only")],
         |lab| open(lab, &DBN_FILES),
     ),
@@ -33,7 +32,6 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                  full order-by-order books; the file over and over, each time into new books, whose creation is \
                  not timed",
             )
-            .goal(Goal::ValueAtMost(30.0))
             .reference("hftbacktest depth 14-53 ns/update, price levels only")],
         |lab| open(lab, &LOBSTER_FILES),
     ),

@@ -34,11 +34,9 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                  its passes; the bytes lie in the parser's buffer already, as a read puts them there, whose \
                  copy is not in the figure",
             )
-            .goal(Goal::ValueAtMost(4.0))
-            .reference("a C++ tick simulator 182 ns; its parser 17-45 ns on this kind of host")
-            .not_judged(
-                "the copy of the bytes into the parser's buffer is left out; figures of other parsers may \
-                 include it",
+            .reference(
+                "a C++ tick simulator 182 ns; its parser 17-45 ns on this kind of host, \
+                 perhaps with the copy",
             )],
         open_parse,
     ),
@@ -49,7 +47,6 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                  latencies, what changed written as escape codes; every symbol moves between two pictures; \
                  p50",
             )
-            .goal(Goal::ValueAtMost(0.5))
             .reference("a C++ tick simulator 1.8 ms")],
         open_view,
     ),

@@ -71,7 +71,6 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                      the other, as fast as it goes",
                 )
                 .limit("tcp_bulk")
-                .goal(Goal::ValueAtLeast(30.0))
                 .reference("145,833 a second"),
         ],
         |lab| each_round(lab, |context| Ok([bulk(context)?.into(), unpaced(context)?])),
