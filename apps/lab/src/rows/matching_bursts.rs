@@ -2,7 +2,7 @@
 //! and a cancel of many orders.
 
 use tickpath_book::{FastBooks, OrderBooks};
-use tickpath_matching::workload::{Workload, WorkloadConfig};
+use tickpath_matching::workload::WorkloadConfig;
 use tickpath_matching::{Command, CommandKind, Engine, EngineLimits, Owner};
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{
@@ -11,7 +11,7 @@ use tickpath_types::{
 };
 
 use super::matching::{Rings, SLICE, check};
-use super::matching_series::open_orders;
+use super::matching_series::{Case, open_orders};
 use super::prelude::*;
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[
@@ -66,8 +66,8 @@ const LINE: usize = 64;
 
 fn open_burst(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let command_count = lab.context.effort.count(COMMANDS).max(2 * SLICE);
-    let workload = Workload::generate(&WorkloadConfig { command_count, ..WorkloadConfig::default() });
-    let opened: Engine<FastBooks<Owner>> = workload.opened();
+    let config = WorkloadConfig { command_count, ..WorkloadConfig::default() };
+    let Case { workload, opened } = Case::prepare(&config)?;
     let burst_len = BURST.min(command_count / 2);
     let mut walked = vec![0_u8; WALK_LEN];
     let mut rounds = 0;

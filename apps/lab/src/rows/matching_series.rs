@@ -139,14 +139,14 @@ fn series<const CASES: usize>(lab: &Lab<'_>, sizes: [(u16, u32); CASES]) -> anyh
 }
 
 /// A load, and an engine that it finds.
-struct Case {
-    workload: Workload,
-    opened: Engine<FastBooks<Owner>>,
+pub(super) struct Case {
+    pub(super) workload: Workload,
+    pub(super) opened: Engine<FastBooks<Owner>>,
 }
 
 impl Case {
     /// Generates a load, and checks its first commands with the reference model.
-    fn prepare(config: &WorkloadConfig) -> anyhow::Result<Case> {
+    pub(super) fn prepare(config: &WorkloadConfig) -> anyhow::Result<Case> {
         let mut workload = Workload::generate(config);
         let opened: Engine<FastBooks<Owner>> = workload.opened();
         if config.open_order_count / u32::from(config.instrument_count) <= CHECKED_ORDERS {
