@@ -41,6 +41,8 @@ const NOT_ON_AARCH64: [&str; 15] = [
     "xtask",
 ];
 const AARCH64: &str = "aarch64-unknown-linux-gnu";
+/// The laboratory with its rows of peers, which no other feature includes.
+const PEERS: &str = "-p tickpath-lab --features tickpath-lab/peers";
 /// Run time of each fuzz target in a long run, in seconds.
 const FUZZ_SECONDS: u64 = 60;
 
@@ -139,6 +141,15 @@ fn steps(root: &Path) -> Vec<Step> {
             name: "fuzz-long",
             what: "every fuzz target for a minute under libFuzzer; with --long",
             action: Action::Fuzz { seconds: FUZZ_SECONDS },
+            is_long: true,
+        },
+        Step {
+            name: "peers",
+            what: "the laboratory's rows that run open-source peers; with --long",
+            action: Action::Commands(vec![
+                Command::new(&format!("cargo clippy {PEERS} --all-targets -- -D warnings")),
+                Command::new(&format!("cargo test {PEERS} --test it peers")),
+            ]),
             is_long: true,
         },
     ]
@@ -377,7 +388,7 @@ mod tests {
     fn steps_are_chosen_by_name_and_keep_their_order() {
         let all = ["fmt", "tidy", "clippy", "doc", "aarch64", "test", "interop", "bench", "loom", "miri"];
         assert_eq!(names(Choice::Usual).unwrap(), all);
-        assert_eq!(names(Choice::Long).unwrap(), [&all[..], &["fuzz-long"]].concat());
+        assert_eq!(names(Choice::Long).unwrap(), [&all[..], &["fuzz-long", "peers"]].concat());
         assert_eq!(names(Choice::Only("test, fmt")).unwrap(), ["fmt", "test"]);
         assert_eq!(names(Choice::Only("fuzz-long")).unwrap(), ["fuzz-long"]);
         let error = names(Choice::Only("fmt,tests")).unwrap_err().to_string();

@@ -26,7 +26,11 @@ mod journal;
 mod journaled_venue;
 mod market_data;
 mod matching;
+mod matching_bursts;
 mod matching_open_loop;
+#[cfg(feature = "peers")]
+mod matching_peers;
+mod matching_series;
 mod orders;
 mod prelude;
 mod recorded;
@@ -48,6 +52,10 @@ const FILES: &[&[Measurement]] = &[
     between_cores::MEASUREMENTS,
     matching::MEASUREMENTS,
     matching_open_loop::MEASUREMENTS,
+    matching_series::MEASUREMENTS,
+    matching_bursts::MEASUREMENTS,
+    #[cfg(feature = "peers")]
+    matching_peers::MEASUREMENTS,
     itch::MEASUREMENTS,
     book_memory::MEASUREMENTS,
     book_instructions::MEASUREMENTS,

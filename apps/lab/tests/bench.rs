@@ -56,6 +56,43 @@ fn matching_is_measured() {
 }
 
 #[test]
+fn matching_is_measured_with_few_and_many_orders_and_instruments() {
+    let by_orders =
+        ["matching_orders_1k", "matching_orders_10k", "matching_orders_100k", "matching_orders_1m"];
+    check(&["matching_orders"], &by_orders);
+    let by_instruments = [
+        "matching_instruments_1",
+        "matching_instruments_64",
+        "matching_instruments_1000",
+        "matching_instruments_8000",
+    ];
+    check(&["matching_instruments_"], &by_instruments);
+    check(&["matching_exchange_core_shape"], &["matching_exchange_core_shape"]);
+}
+
+#[test]
+fn bursts_are_measured() {
+    check(&["matching_burst"], &["matching_burst_warm", "matching_burst"]);
+    check(&["matching_sweep"], &["matching_single_fills", "matching_sweep"]);
+    check(&["matching_mass_cancel"], &["matching_single_cancels", "matching_mass_cancel"]);
+}
+
+#[cfg(feature = "peers")]
+#[test]
+fn matching_is_measured_beside_peers() {
+    for orders in ["100k", "1k"] {
+        let rows = [
+            format!("lobster_{orders}"),
+            format!("orderbook_rs_{orders}"),
+            format!("matching_{orders}"),
+            format!("matching_{orders}_orderbook_rs"),
+        ];
+        let rows = rows.each_ref().map(String::as_str);
+        check(&rows, &rows);
+    }
+}
+
+#[test]
 fn standard_days_are_measured_and_described() {
     check(&["itch_decode", "itch_books", "itch_books_500"], &["itch_decode", "itch_books", "itch_books_500"]);
     let report = smoke(&["itch_books"], 1);

@@ -1,32 +1,62 @@
 //! A seeded stream of commands like a venue's: the load for benches and the lab.
 //!
-//! The opening fills the books with orders within 50 ticks of a slowly moving mid. Of 100 later commands, 10
-//! are orders that cross the spread and trade with a few resting ones. The others are passive orders and
-//! cancels of uniformly chosen open orders, in a proportion that keeps the number of open orders constant: by
-//! default about 48 orders and 42 cancels.
+//! The opening fills the books with orders near a mid. The commands that follow are those of a [`Flow`], and
+//! keep the number of open orders nearly constant.
 
 use std::collections::HashMap;
 
 use tickpath_book::{FastBooks, OrderBooks};
 use tickpath_types::{
     CancelOrder, EnterOrder, Instrument, InstrumentId, MarketEvent, Nanos, OrderEvent, OrderEventKind,
-    OrderRequest, Price, Qty, Rng, Sequence, SessionId, Side, Symbol, TradingState, UserRefNum,
+    OrderRequest, Price, Qty, ReplaceOrder, Rng, Sequence, SessionId, Side, Symbol, TimeInForce,
+    TradingState, UserRefNum,
 };
 
 use crate::{Command, CommandKind, Engine, EngineLimits, EventListener, Owner};
 
 /// Tick size of every instrument: 0.01, in units of 10^-4.
 const TICK: i64 = 100;
-/// Maximum distance of a passive order from the mid, in ticks.
+/// Maximum distance of a passive order from the mid in [`Flow::Mixed`], in ticks.
 const PASSIVE_TICKS: u64 = 50;
+/// Maximum distance of a passive order from the mid in [`Flow::Moves`], in ticks: 1,000 orders have about 750
+/// prices.
+const MOVES_TICKS: u64 = 800;
 /// Crossing orders reach fewer than this many ticks beyond the best opposite price.
 const CROSSING_TICKS: u64 = 4;
 /// Maximum quantity of an order; the minimum is 1.
 const MAX_QTY: u64 = 10;
+/// Maximum quantity of a day order in [`Flow::Moves`], and that of an IOC order, which rarely removes a resting
+/// order.
+const MOVES_MAX_QTY: u64 = 100;
+const IOC_MAX_QTY: u64 = 5;
 /// Average number of an instrument's new orders between moves of its mid, each by one tick.
 const COMMANDS_PER_MOVE: u64 = 2_000;
 /// Percentage of commands that are crossing orders.
 const CROSSING_PERCENT: u64 = 10;
+/// In [`Flow::Ladder`], one passive order in two is at one of the nearest levels of its side: one level in
+/// this many. So the levels that orders trade with are refilled.
+const NEAR_SHARE: u64 = 10;
+
+/// Composition of the commands after the opening.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flow {
+    /// The mid moves slowly, and orders rest within 50 ticks of it. Of 100 commands, 10 cross the spread by a
+    /// few ticks. The others are passive orders and cancels of uniformly chosen open orders, about 48 and 42.
+    #[default]
+    Mixed,
+    /// The mid is fixed. Of 100 commands, 60 are passive orders, 30 cancels of uniformly chosen open orders,
+    /// and 10 orders that trade whole, each with about three resting orders.
+    Ladder {
+        /// Number of price levels of an instrument, half of them on each side, from 2 to 3,000.
+        level_count: u16,
+    },
+    /// The mid is fixed. Of 100 commands, 9 are day orders, 3 IOC orders, 6 cancels, and 82 replacements that
+    /// move an order to another price. Orders rest within 800 ticks of the mid. About 6 commands trade: the
+    /// IOC orders, and those day orders that cross the spread.
+    ///
+    /// Source: exchange-core, README, "Benchmark configuration".
+    Moves,
+}
 
 /// Parameters of the generated load.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +71,8 @@ pub struct WorkloadConfig {
     pub open_order_count: u32,
     /// Number of commands after the opening.
     pub command_count: usize,
+    /// Composition of the commands after the opening.
+    pub flow: Flow,
 }
 
 impl Default for WorkloadConfig {
@@ -51,6 +83,7 @@ impl Default for WorkloadConfig {
             session_count: 16,
             open_order_count: 100_000,
             command_count: 1_000_000,
+            flow: Flow::Mixed,
         }
     }
 }
@@ -126,17 +159,22 @@ struct Generator {
     mids: Vec<i64>,
     last_user_ref: Vec<u32>,
     sequence: Sequence,
+    flow: Flow,
+    /// Intended number of open orders.
+    target: usize,
 }
 
 impl Generator {
     fn new(config: &WorkloadConfig) -> Generator {
         let instruments = instruments(config.instrument_count);
+        // Each session needs a page for its directory, and one or two for its orders.
+        let index_pages = (1_000 + config.open_order_count / 16).max(4 * u32::from(config.session_count));
         let limits = EngineLimits {
             max_open_orders: config.open_order_count + 1_000,
             max_open_orders_per_session: config.open_order_count + 1_000,
             max_sessions: config.session_count,
-            max_index_pages: 1_000 + config.open_order_count / 16,
-            max_index_pages_per_session: 1_000 + config.open_order_count / 16,
+            max_index_pages: index_pages,
+            max_index_pages_per_session: index_pages,
             ..EngineLimits::default()
         };
         Generator {
@@ -146,6 +184,8 @@ impl Generator {
             mids: instruments.iter().map(|instrument| instrument.reference_price.0).collect(),
             last_user_ref: vec![0; usize::from(config.session_count)],
             sequence: Sequence(0),
+            flow: config.flow,
+            target: config.open_order_count as usize,
             instruments,
         }
     }
@@ -157,18 +197,21 @@ impl Generator {
             let kind = CommandKind::OpenInstrument { instrument: instrument.id, state };
             opening.push(self.apply(SessionId(0), kind));
         }
-        let target = config.open_order_count as usize;
-        while self.open.list.len() < target {
-            opening.push(self.passive());
+        let passive_ticks = match self.flow {
+            Flow::Mixed => PASSIVE_TICKS,
+            Flow::Ladder { level_count } => u64::from(level_count / 2),
+            Flow::Moves => MOVES_TICKS,
+        };
+        while !self.is_full() {
+            opening.push(self.passive(passive_ticks));
         }
         self.open.event_count = 0;
         let mut commands = Vec::with_capacity(config.command_count);
         while commands.len() < config.command_count {
-            let crosses = self.rng.below(100) < CROSSING_PERCENT;
-            commands.push(match crosses {
-                true => self.crossing(),
-                false if self.open.list.len() < target => self.passive(),
-                false => self.cancel(),
+            commands.push(match self.flow {
+                Flow::Mixed => self.mixed(),
+                Flow::Ladder { .. } => self.ladder(passive_ticks),
+                Flow::Moves => self.moves(),
             });
         }
         Workload {
@@ -181,9 +224,89 @@ impl Generator {
         }
     }
 
+    /// True if the number of open orders is the intended one.
+    fn is_full(&self) -> bool {
+        self.open.list.len() >= self.target
+    }
+
+    fn mixed(&mut self) -> Command {
+        match self.rng.below(100) < CROSSING_PERCENT {
+            true => self.crossing(),
+            false if !self.is_full() => self.passive(PASSIVE_TICKS),
+            false => self.cancel(),
+        }
+    }
+
+    fn ladder(&mut self, levels_of_side: u64) -> Command {
+        match self.rng.below(100) {
+            0..60 => {
+                let is_near = self.rng.below(2) == 0;
+                self.passive(if is_near { levels_of_side.div_ceil(NEAR_SHARE) } else { levels_of_side })
+            }
+            60..90 if !self.open.list.is_empty() => self.cancel(),
+            _ => self.whole_trade(levels_of_side),
+        }
+    }
+
+    /// An order that trades its whole quantity with several resting orders; a passive order if none rests.
+    fn whole_trade(&mut self, levels_of_side: u64) -> Command {
+        let (book, side) = self.choose_book();
+        let price = Price(self.mids[book] + side.sign() * levels_of_side as i64 * TICK);
+        // Larger orders bring the number of open orders back to the intended one, smaller ones let it grow.
+        let orders_max = if self.is_full() { 8 } else { 4 };
+        let wanted = Qty(1 + self.rng.below(orders_max * (1 + MAX_QTY) / 2));
+        let instrument = self.instruments[book].id;
+        match self.engine.books().available(instrument, side.opposite(), price, wanted) {
+            Qty::ZERO => self.passive(levels_of_side),
+            qty => {
+                let session = self.choose_session();
+                self.enter_order(session, book, side, qty, price, TimeInForce::Day)
+            }
+        }
+    }
+
+    fn moves(&mut self) -> Command {
+        match self.rng.below(100) {
+            // A crossing order removes about as many orders as it adds.
+            0..9 if self.is_full() => self.at_best(MOVES_MAX_QTY, TimeInForce::Day),
+            0..9 => self.passive(MOVES_TICKS),
+            9..12 => self.at_best(IOC_MAX_QTY, TimeInForce::Ioc),
+            12..18 if !self.open.list.is_empty() => self.cancel(),
+            _ => self.move_order(),
+        }
+    }
+
+    /// An order of up to `max_qty` at the best opposite price; a passive order if there is none.
+    fn at_best(&mut self, max_qty: u64, time_in_force: TimeInForce) -> Command {
+        let (book, side) = self.choose_book();
+        match self.engine.books().best_price(self.instruments[book].id, side.opposite()) {
+            None => self.passive(MOVES_TICKS),
+            Some(price) => {
+                let (session, qty) = (self.choose_session(), Qty(1 + self.rng.below(max_qty)));
+                self.enter_order(session, book, side, qty, price, time_in_force)
+            }
+        }
+    }
+
+    /// Moves a uniformly chosen open order to another price; its open quantity stays.
+    fn move_order(&mut self) -> Command {
+        if self.open.list.is_empty() {
+            return self.passive(MOVES_TICKS);
+        }
+        let (session, orig_user_ref) = self.choose_order();
+        let handle = self.engine.find_order(session, orig_user_ref);
+        let order = handle.and_then(|handle| self.engine.books().order(handle)).expect("the order is open");
+        let book = usize::from(order.instrument.0 - 1);
+        let price = self.passive_price(book, order.side, MOVES_TICKS);
+        let (user_ref, qty) = (self.next_user_ref(session), Qty(order.data.executed + order.qty.0));
+        let request = ReplaceOrder::limit(orig_user_ref, user_ref, qty, price);
+        self.apply(session, CommandKind::Order(OrderRequest::Replace(request)))
+    }
+
+    /// A uniformly chosen book and side. In [`Flow::Mixed`] the book's mid moves now and then.
     fn choose_book(&mut self) -> (usize, Side) {
         let book = self.rng.below(self.instruments.len() as u64) as usize;
-        if self.rng.below(COMMANDS_PER_MOVE) == 0 {
+        if self.flow == Flow::Mixed && self.rng.below(COMMANDS_PER_MOVE) == 0 {
             let Instrument { collar_low, collar_high, .. } = self.instruments[book];
             let margin = 2 * PASSIVE_TICKS as i64 * TICK;
             let step = if self.rng.below(2) == 0 { TICK } else { -TICK };
@@ -192,16 +315,29 @@ impl Generator {
         (book, Side::BOTH[self.rng.below(2) as usize])
     }
 
-    /// A bid below the mid, or an ask above it, that does not trade.
-    fn passive(&mut self) -> Command {
-        let (book, side) = self.choose_book();
-        let distance = (1 + self.rng.below(PASSIVE_TICKS)) as i64 * TICK;
+    fn choose_session(&mut self) -> SessionId {
+        SessionId(self.rng.below(self.last_user_ref.len() as u64) as u16)
+    }
+
+    fn choose_order(&mut self) -> (SessionId, UserRefNum) {
+        self.open.list[self.rng.below(self.open.list.len() as u64) as usize]
+    }
+
+    /// The price of a bid below the mid, or of an ask above it, that does not trade.
+    fn passive_price(&mut self, book: usize, side: Side, ticks_max: u64) -> Price {
+        let distance = (1 + self.rng.below(ticks_max)) as i64 * TICK;
         let target_price = Price(self.mids[book] - side.sign() * distance);
         let other = self.engine.books().best_price(self.instruments[book].id, side.opposite());
-        let price = match other {
+        match other {
             Some(other) if side.crosses(target_price, other) => Price(other.0 - side.sign() * TICK),
             _ => target_price,
-        };
+        }
+    }
+
+    /// An order up to `ticks_max` from the mid that does not trade.
+    fn passive(&mut self, ticks_max: u64) -> Command {
+        let (book, side) = self.choose_book();
+        let price = self.passive_price(book, side, ticks_max);
         self.enter(book, side, price)
     }
 
@@ -215,18 +351,36 @@ impl Generator {
     }
 
     fn cancel(&mut self) -> Command {
-        let chosen = self.rng.below(self.open.list.len() as u64) as usize;
-        let (session, user_ref) = self.open.list[chosen];
+        let (session, user_ref) = self.choose_order();
         let request = OrderRequest::Cancel(CancelOrder { user_ref, qty: Qty::ZERO });
         self.apply(session, CommandKind::Order(request))
     }
 
     fn enter(&mut self, book: usize, side: Side, price: Price) -> Command {
-        let session = self.rng.below(self.last_user_ref.len() as u64) as usize;
-        self.last_user_ref[session] += 1;
-        let (user_ref, instrument) = (UserRefNum(self.last_user_ref[session]), self.instruments[book].id);
-        let order = EnterOrder::limit(user_ref, instrument, side, Qty(1 + self.rng.below(MAX_QTY)), price);
-        self.apply(SessionId(session as u16), CommandKind::Order(OrderRequest::Enter(order)))
+        let max_qty = if self.flow == Flow::Moves { MOVES_MAX_QTY } else { MAX_QTY };
+        let (session, qty) = (self.choose_session(), Qty(1 + self.rng.below(max_qty)));
+        self.enter_order(session, book, side, qty, price, TimeInForce::Day)
+    }
+
+    fn enter_order(
+        &mut self,
+        session: SessionId,
+        book: usize,
+        side: Side,
+        qty: Qty,
+        price: Price,
+        time_in_force: TimeInForce,
+    ) -> Command {
+        let (user_ref, instrument) = (self.next_user_ref(session), self.instruments[book].id);
+        let order = EnterOrder::limit(user_ref, instrument, side, qty, price);
+        let order = EnterOrder { time_in_force, ..order };
+        self.apply(session, CommandKind::Order(OrderRequest::Enter(order)))
+    }
+
+    fn next_user_ref(&mut self, session: SessionId) -> UserRefNum {
+        let last = &mut self.last_user_ref[usize::from(session.0)];
+        *last += 1;
+        UserRefNum(*last)
     }
 
     fn apply(&mut self, session: SessionId, kind: CommandKind) -> Command {
@@ -270,6 +424,12 @@ impl EventListener for KnownOrders {
             OrderEventKind::Accepted { order, .. } => {
                 self.places.insert(key, (self.list.len(), order.qty.0));
                 self.list.push(key);
+            }
+            OrderEventKind::Replaced { orig_user_ref, .. } => {
+                let entry = self.places.remove(&(event.session, orig_user_ref));
+                let (place, left) = entry.expect("events are about open orders");
+                self.list[place] = key;
+                self.places.insert(key, (place, left));
             }
             OrderEventKind::Executed { qty, .. } => self.take(key, qty),
             OrderEventKind::Canceled { decrement, .. } => self.take(key, decrement),
@@ -320,5 +480,61 @@ mod tests {
         assert_eq!((engine.counters().rejected, engine.counters().ignored), (0, 0));
         let crossing = engine.counters().executions;
         assert!((500..1_500).contains(&crossing), "{crossing}");
+    }
+
+    /// Generates 20,000 commands of a flow, and checks them with the reference model. Returns the workload and
+    /// the number of commands that traded.
+    fn checked(flow: Flow, session_count: u16) -> (Workload, u32) {
+        let config = WorkloadConfig {
+            instrument_count: 1,
+            session_count,
+            open_order_count: 1_000,
+            command_count: 20_000,
+            flow,
+            ..Default::default()
+        };
+        let workload = Workload::generate(&config);
+        let mut engine: Engine<ReferenceBooks<Owner>> = workload.opened();
+        let (mut events, mut trading) = (Vec::new(), 0);
+        for command in &workload.commands {
+            let before = engine.counters().executions;
+            engine.apply(command, &mut events);
+            trading += u32::from(engine.counters().executions > before);
+            let open = engine.books().order_count();
+            assert!((950..=1_050).contains(&open), "{open} open orders");
+        }
+        assert_eq!(engine.state_hash(), workload.state_hash);
+        assert_eq!((engine.counters().rejected, engine.counters().ignored), (0, 0));
+        (workload, trading)
+    }
+
+    fn share(workload: &Workload, is_counted: impl Fn(&OrderRequest) -> bool) -> usize {
+        let is_counted = |command: &&Command| match &command.kind {
+            CommandKind::Order(request) => is_counted(request),
+            _ => false,
+        };
+        100 * workload.commands.iter().filter(is_counted).count() / workload.commands.len()
+    }
+
+    #[test]
+    fn a_ladder_keeps_its_levels_and_its_trades() {
+        let (workload, trading) = checked(Flow::Ladder { level_count: 50 }, 16);
+        assert!((1_900..=2_100).contains(&trading), "{trading} of 20,000 commands trade");
+        let cancels = share(&workload, |request| matches!(request, OrderRequest::Cancel(_)));
+        assert!((29..=31).contains(&cancels), "{cancels}% cancels");
+        let (engine, _) = workload.published::<FastBooks<Owner>>();
+        let levels = engine.books().level_count();
+        assert!((45..=50).contains(&levels), "{levels} levels");
+    }
+
+    #[test]
+    fn moves_have_the_published_shares() {
+        let (workload, trading) = checked(Flow::Moves, 1_000);
+        assert!((1_000..=1_300).contains(&trading), "{trading} of 20,000 commands trade");
+        let moves = share(&workload, |request| matches!(request, OrderRequest::Replace(_)));
+        assert!((81..=83).contains(&moves), "{moves}% moves");
+        let (engine, _) = workload.published::<FastBooks<Owner>>();
+        let levels = engine.books().level_count();
+        assert!((700..=800).contains(&levels), "{levels} prices");
     }
 }

@@ -39,7 +39,7 @@ pub(super) const SLICE: usize = 512;
 /// Number of commands timed together for the tail latency. The typical latency is timed over [`SLICE`].
 const GROUP: usize = 16;
 /// Slots of each ring of events.
-const RING: usize = 1_024;
+pub(super) const RING: usize = 1_024;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let workload = workload(&lab.context, COMMANDS);
@@ -63,30 +63,72 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 fn pass<B: OrderBooks<Owner>>(
     context: &Context,
     workload: &Workload,
-    mut engine: Engine<B>,
+    engine: Engine<B>,
     timed_together: usize,
 ) -> anyhow::Result<Vec<u64>> {
-    let mut rings = Rings::new();
-    let mut samples = Vec::with_capacity(workload.commands.len() / timed_together + 1);
-    let mut waiting: Vec<Command> = Vec::with_capacity(SLICE);
-    for slice in workload.commands.chunks(SLICE) {
-        // Copy the commands into the cache, as in a venue, where another core has just queued them.
-        waiting.clear();
-        waiting.extend_from_slice(slice);
-        let mut start = context.clock.ticks();
-        for together in black_box(&waiting[..]).chunks(timed_together) {
-            engine.apply_batch(together, &mut rings);
-            let end = context.clock.ticks();
-            // The last group of a slice may be shorter and is then not counted.
-            if together.len() == timed_together {
-                samples.push(end - start);
-            }
-            start = end;
+    let mut pass = Pass::new(engine, Rings::new(RING), timed_together, workload.commands.len());
+    pass.apply(context, &workload.commands);
+    pass.finish(workload)
+}
+
+/// One engine that matches a load, and the ticks of each group of commands.
+pub(super) struct Pass<B> {
+    engine: Engine<B>,
+    rings: Rings,
+    waiting: Vec<Command>,
+    samples: Vec<u64>,
+    timed_together: usize,
+}
+
+impl<B: OrderBooks<Owner>> Pass<B> {
+    /// Prepares a pass over `command_count` commands that times groups of `timed_together`. The rings hold the
+    /// events of [`SLICE`] commands.
+    pub(super) fn new(
+        engine: Engine<B>,
+        rings: Rings,
+        timed_together: usize,
+        command_count: usize,
+    ) -> Pass<B> {
+        Pass {
+            engine,
+            rings,
+            waiting: Vec::with_capacity(SLICE),
+            samples: Vec::with_capacity(command_count / timed_together + 1),
+            timed_together,
         }
-        rings.drain();
     }
-    check(workload, &engine, &rings)?;
-    Ok(samples)
+
+    /// Matches the next commands of the load.
+    pub(super) fn apply(&mut self, context: &Context, commands: &[Command]) {
+        for slice in commands.chunks(SLICE) {
+            // Copy the commands into the cache, as in a venue, where another core has just queued them.
+            self.waiting.clear();
+            self.waiting.extend_from_slice(slice);
+            let mut start = context.clock.ticks();
+            for together in black_box(&self.waiting[..]).chunks(self.timed_together) {
+                self.engine.apply_batch(together, &mut self.rings);
+                let end = context.clock.ticks();
+                // The last group of a slice may be shorter and is then not counted.
+                if together.len() == self.timed_together {
+                    self.samples.push(end - start);
+                }
+                start = end;
+            }
+            self.rings.drain();
+        }
+    }
+
+    /// The engine in its current state.
+    #[cfg(feature = "peers")]
+    pub(super) fn engine(&self) -> &Engine<B> {
+        &self.engine
+    }
+
+    /// Checks the events and the final state. Returns the ticks of each group.
+    pub(super) fn finish(self, workload: &Workload) -> anyhow::Result<Vec<u64>> {
+        check(workload, &self.engine, &self.rings)?;
+        Ok(self.samples)
+    }
 }
 
 /// Checks that the engine ended in the state of the reference model that generated the load, and that no
@@ -119,14 +161,20 @@ pub(super) struct Rings {
 }
 
 impl Rings {
-    pub(super) fn new() -> Rings {
-        Rings { orders: spsc::channel(RING), markets: spsc::channel(RING), event_count: 0, full: 0 }
+    /// Two empty rings of `slots` slots each.
+    pub(super) fn new(slots: usize) -> Rings {
+        Rings { orders: spsc::channel(slots), markets: spsc::channel(slots), event_count: 0, full: 0 }
     }
 
     pub(super) fn drain(&mut self) {
-        let orders = self.orders.1.drain(RING, |event| _ = black_box(event));
-        let markets = self.markets.1.drain(RING, |event| _ = black_box(event));
+        let orders = self.orders.1.drain(usize::MAX, |event| _ = black_box(event));
+        let markets = self.markets.1.drain(usize::MAX, |event| _ = black_box(event));
         self.event_count += (orders + markets) as u64;
+    }
+
+    /// True if an event found its ring full.
+    pub(super) fn has_lost_events(&self) -> bool {
+        self.full > 0
     }
 
     #[cold]

@@ -5,7 +5,7 @@ use tickpath_book::FastBooks;
 use tickpath_matching::workload::Workload;
 use tickpath_matching::{Command, Engine, LOOK_AHEAD_LEN, Owner};
 
-use super::matching::{COMMANDS, Rings, check};
+use super::matching::{COMMANDS, RING, Rings, check};
 use super::prelude::*;
 use crate::support::load::workload;
 
@@ -61,7 +61,7 @@ fn round(
     workload: &Workload,
     mut engine: Engine<FastBooks<Owner>>,
 ) -> anyhow::Result<[f64; 6]> {
-    let mut rings = Rings::new();
+    let mut rings = Rings::new(RING);
     let [mut empty, mut matching] = [(); 2].map(|()| Vec::with_capacity(workload.commands.len()));
     for commands in workload.commands.chunks(CHUNK_LEN) {
         run_chunk(context, commands, &mut empty, &mut EmptyWork);
