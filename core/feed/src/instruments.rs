@@ -20,6 +20,13 @@ pub trait UpdateListener {
     /// Reports that a message was applied, or that the health of a book changed.
     fn on_update(&mut self, update: &MarketUpdate);
 
+    /// Reports the change of a book by the message of `sequence`; by default builds the update, with the best
+    /// prices in `books`, and calls `on_update`. `health` is that of the instrument's book.
+    #[inline(always)]
+    fn on_change(&mut self, change: &Change, sequence: Sequence, books: &impl BooksById, health: BookHealth) {
+        self.on_update(&change.update(sequence.0, books, health));
+    }
+
     /// Reports that a channel is about to handle a packet from `line`.
     #[inline(always)]
     fn on_packet(&mut self, line: Line) {
@@ -132,18 +139,20 @@ impl Change {
     /// Builds the update for the change, with the best prices after it and the health of the book.
     #[inline]
     pub fn update(&self, sequence: u64, books: &impl BooksById, health: BookHealth) -> MarketUpdate {
-        let best = |side| {
-            let best = books.best(self.instrument, side);
-            PriceLevel::of(best.map(|level| (level.price, level.qty)))
-        };
+        self.update_at(sequence, Side::BOTH.map(|side| best_of(books, self.instrument, side)), health)
+    }
+
+    /// Builds the update for the change, with these best levels of bids and asks after it.
+    #[inline(always)]
+    pub fn update_at(&self, sequence: u64, [bid, ask]: [PriceLevel; 2], health: BookHealth) -> MarketUpdate {
         MarketUpdate {
             sequence,
             ts_event: self.ts.0,
             order_id: self.order_id.0,
             price: self.price.0,
             qty: self.qty.0,
-            bid: best(Side::Buy),
-            ask: best(Side::Sell),
+            bid,
+            ask,
             instrument: self.instrument.0,
             kind: self.kind as u8,
             side: self.side as u8,
@@ -153,6 +162,13 @@ impl Change {
             reserved: 0,
         }
     }
+}
+
+/// Returns the best level of a side for an update.
+#[inline(always)]
+#[must_use]
+pub fn best_of(books: &impl BooksById, instrument: InstrumentId, side: Side) -> PriceLevel {
+    PriceLevel::of(books.best(instrument, side).map(|level| (level.price, level.qty)))
 }
 
 /// The books of a feed's instruments, the state of each, and the updates built from both.
@@ -523,7 +539,7 @@ impl<B: BooksById> Instruments<B> {
     #[inline(always)]
     pub fn report<L: UpdateListener>(&self, change: &Change, out: &mut L) {
         if L::WANTS_UPDATES {
-            out.on_update(&self.update(change));
+            out.on_change(change, self.sequence, &self.books, self.health(change.instrument));
         }
     }
 

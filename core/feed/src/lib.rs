@@ -63,6 +63,7 @@ pub use deferred::DEFERRED_MAX;
 pub use framing::{Framing, IexRequest, IexStream, IexTp, MoldUdp64, PacketHeader, PacketKind};
 pub use instruments::{
     BuilderCounters, Change, IgnoreUpdates, InstrumentState, Instruments, OtherSymbol, UpdateListener,
+    best_of,
 };
 pub use line::{Line, MAX_AHEAD};
 pub use look_ahead::LOOK_AHEAD_LEN;

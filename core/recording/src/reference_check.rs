@@ -38,7 +38,7 @@ pub(crate) struct ReferenceModel<P: RecordedProtocol> {
 impl<P: RecordedProtocol> ReferenceModel<P> {
     pub(crate) fn new(books: P::Books<Indexed<ReferenceBooks>>, every: u64) -> ReferenceModel<P> {
         let report = ModelReport { every, ..ModelReport::default() };
-        ReferenceModel { books, updates: Updates::default(), next_at: every, report }
+        ReferenceModel { books, updates: Updates::of_reference(), next_at: every, report }
     }
 
     /// Number of messages that may be applied to the books after message `number` before the next comparison.

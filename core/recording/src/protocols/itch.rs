@@ -16,7 +16,7 @@ use crate::RecordingInfo;
 use crate::books::BookSize;
 use crate::digest::Checksums;
 use crate::protocol::{RecordedProtocol, Source};
-use crate::updates::Updates;
+use crate::updates::{OneSided, Updates};
 use crate::view::{MessageView, TradeInfo};
 
 /// The ITCH protocol, with the decoding state of one recording.
@@ -58,7 +58,8 @@ impl RecordedProtocol for Itch {
         let mut start = 0;
         for group in messages.chunks(LOOK_AHEAD_LEN) {
             let before = *books.counters();
-            books.handle_batch(Sequence(first + start as u64), group.iter().copied(), updates);
+            let sequence = Sequence(first + start as u64);
+            books.handle_batch(sequence, group.iter().copied(), &mut OneSided(updates));
             updates.record(&before, books.counters(), || start..=start + group.len() - 1);
             start += group.len();
         }
