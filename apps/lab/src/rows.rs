@@ -22,6 +22,7 @@ pub(crate) mod host_jitter;
 mod idle_venue;
 mod iex;
 mod itch;
+mod itch_adverse;
 mod journal;
 mod journaled_venue;
 mod market_data;
@@ -34,6 +35,8 @@ mod matching_series;
 mod orders;
 mod prelude;
 mod recorded;
+mod replay;
+mod session_memory;
 mod shell_memory;
 mod stamp;
 mod stuck_client;
@@ -57,6 +60,8 @@ const FILES: &[&[Measurement]] = &[
     #[cfg(feature = "peers")]
     matching_peers::MEASUREMENTS,
     itch::MEASUREMENTS,
+    itch_adverse::MEASUREMENTS,
+    replay::MEASUREMENTS,
     book_memory::MEASUREMENTS,
     book_instructions::MEASUREMENTS,
     recorded::MEASUREMENTS,
@@ -68,6 +73,7 @@ const FILES: &[&[Measurement]] = &[
     orders::MEASUREMENTS,
     decisions::MEASUREMENTS,
     idle_venue::MEASUREMENTS,
+    session_memory::MEASUREMENTS,
     stuck_client::MEASUREMENTS,
     stuck_client_instructions::MEASUREMENTS,
     journal::MEASUREMENTS,

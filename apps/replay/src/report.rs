@@ -20,7 +20,9 @@ pub struct FileReport {
     pub format: Format,
     /// Cost of decoding alone: framing each message and adding all of its fields to the checksum.
     pub decode: Option<Cost>,
-    /// Cost of framing and decoding each message and applying it to the books; `None` without books.
+    /// Cost of framing and decoding each message, applying it to the books with all checks, and of building the
+    /// update with the best prices after it. Excludes the reading of the file, statistics, the reference model
+    /// and exports. `None` without books.
     pub books: Option<Cost>,
     /// Peak memory of the process so far, in bytes.
     pub peak_rss_bytes: Option<u64>,

@@ -212,6 +212,11 @@ fn write_types(by_type: &[TypeCount], messages: u64, f: &mut fmt::Formatter<'_>)
     Ok(())
 }
 
+/// Description of the cost of the books.
+const BOOKS_COST: &str = "
+  \"books + best\" is the time to find, decode and check each message, to apply it to the full books, and to
+  build the best prices after it. It excludes the reading of the file, statistics, comparisons and exports.";
+
 fn write_costs(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write!(f, "\n\nCost of a message")?;
     let mut line = |name: &str, cost: Option<Cost>| match cost {
@@ -224,7 +229,10 @@ fn write_costs(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         None => Ok(()),
     };
     line("decode + checksum", report.decode)?;
-    line("decode + full books", report.books)?;
+    line("decode + books + best", report.books)?;
+    if report.books.is_some() {
+        f.write_str(BOOKS_COST)?;
+    }
     if let Some(bytes) = report.peak_rss_bytes {
         write!(f, "\n  peak memory of the process {:>8.1} MiB", bytes as f64 / (1 << 20) as f64)?;
     }

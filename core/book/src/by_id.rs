@@ -149,10 +149,7 @@ pub trait BooksById {
 
     /// Applies the changes of a prepared group in their order. Stops at one that the caller has to handle;
     /// call it again until the group is [`Done`](Step::Done). With `REPORTS` it stops after each change that
-    /// it applied.
-    ///
-    /// # Panics
-    /// When other books prepared the group.
+    /// it applied. If other books prepared the group, every change is an exception.
     #[inline(always)]
     fn advance<const REPORTS: bool>(&mut self, group: &mut OrderGroup) -> Step {
         group.next_exception()

@@ -179,13 +179,23 @@ fn groups_match_single_changes_with_any_prices() {
 }
 
 #[test]
-#[should_panic(expected = "other books prepared this group")]
-fn a_group_of_other_books_is_rejected() {
+fn a_group_of_other_books_has_only_exceptions() {
     let books = |orders| PackedBooks::new(BookLimits::new(InstrumentId(1), orders));
     let (small, mut large) = (books(4), books(400));
+    let add = OrderChange {
+        kind: ChangeKind::Add,
+        id: OrderId(1),
+        instrument: InstrumentId(1),
+        side: Side::Buy,
+        price: Price(100),
+        qty: Qty(1),
+    };
     let mut group = OrderGroup::default();
-    small.prepare(&mut group, [None].into_iter(), &Messages);
-    large.advance::<false>(&mut group);
+    small.prepare(&mut group, [None, Some((add, OrderId(0)))].into_iter(), &Messages);
+    assert_eq!(large.advance::<false>(&mut group), Step::Exception { index: 0 });
+    assert_eq!(large.advance::<false>(&mut group), Step::Exception { index: 1 });
+    assert_eq!(large.advance::<false>(&mut group), Step::Done);
+    assert_eq!(large.order_count(), 0);
 }
 
 proptest! {

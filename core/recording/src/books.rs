@@ -1,8 +1,9 @@
 //! The books of a recording and their reference model.
 
-use tickpath_book::{BookLimits, BooksById, FastBooks, Indexed};
+use tickpath_book::{BookLimits, BooksById};
 use tickpath_types::{Date, InstrumentId, Nanos};
 
+use crate::growing_books::GrowingBooks;
 use crate::moment::Calendar;
 use crate::protocol::RecordedProtocol;
 use crate::reference_check::{ModelReport, Names, ReferenceModel};
@@ -21,7 +22,7 @@ const NS_PER_DAY: u64 = 86_400_000_000_000;
 /// Books and their reference model. `books` is `None` before the first message and when only decoding is
 /// requested; `model` is also `None` when no comparison is requested.
 pub(crate) struct BookPair<P: RecordedProtocol> {
-    pub(crate) books: Option<P::Books<Indexed<FastBooks>>>,
+    pub(crate) books: Option<P::Books<GrowingBooks>>,
     pub(crate) model: Option<ReferenceModel<P>>,
 }
 
@@ -48,7 +49,7 @@ impl<P: RecordedProtocol> BookPair<P> {
     }
 
     /// Returns the order-by-order books on which the protocol's books are built.
-    pub(crate) fn orders(&self) -> Option<&Indexed<FastBooks>> {
+    pub(crate) fn orders(&self) -> Option<&GrowingBooks> {
         self.books.as_ref().map(P::orders)
     }
 

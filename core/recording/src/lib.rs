@@ -45,6 +45,7 @@ mod captures;
 mod digest;
 mod error;
 mod event;
+mod growing_books;
 mod integrity;
 mod listener;
 mod moment;

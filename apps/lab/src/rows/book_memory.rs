@@ -3,25 +3,51 @@
 use std::fs;
 
 use tickpath_book::{BookLimits, BooksById, FastBooks, OrderBooks, OrderIndex, PackedBooks};
+use tickpath_feed::{BookBuilder, IgnoreUpdates};
 use tickpath_types::InstrumentId;
 
 use super::prelude::*;
+use crate::context::Effort;
 use crate::day::StandardDay;
 use crate::itch_books;
 
-pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
-    &[row("book_record_bytes", "bytes")
-        .note(
-            "memory of the books for one more resting order; what the order needs besides is stated and not \
-             in the value",
-        )
-        .goal(Goal::ValueAtMost(32.0))
-        .not_judged(
-            "the venue's books; the books of a feed, a hash table of buckets and a window of levels, take up \
-             to twelve times as much",
-        )],
-    open,
-)];
+pub(super) const MEASUREMENTS: &[Measurement] = &[
+    on_one_core(
+        &[
+            row("book_record_bytes", "bytes")
+                .note(
+                    "memory of the books for one more resting order; what the order needs besides is stated and not \
+                     in the value",
+                )
+                .goal(Goal::ValueAtMost(32.0))
+                .not_judged(
+                    "the venue's books; the books of a feed, a hash table of buckets and a window of levels, take up \
+                     to twelve times as much",
+                ),
+            row("book_level_bytes", "bytes").note("memory of the venue's books for one more price level"),
+            row("book_bytes", "bytes")
+                .note("memory of the venue's books for one more instrument, without its orders and levels"),
+        ],
+        open,
+    ),
+    on_one_core(
+        &[row("feed_bytes_per_order_500", "bytes")
+            .note(FEED_NOTE)
+            .goal(Goal::ValueAtMost(FEED_BYTES_PER_ORDER))],
+        |lab| open_feed(lab, StandardDay::itch_500),
+    ),
+    on_one_core(
+        &[row("feed_bytes_per_order_8000", "bytes")
+            .note(FEED_NOTE)
+            .goal(Goal::ValueAtMost(FEED_BYTES_PER_ORDER))],
+        |lab| open_feed(lab, StandardDay::itch_8000),
+    ),
+];
+
+const FEED_NOTE: &str = "all memory of a feed's books with the limits of the speed rows, after the whole day was \
+                         applied, for each of the day's live orders at their peak";
+/// Maximum memory of a feed's books in bytes for each live order.
+const FEED_BYTES_PER_ORDER: f64 = 144.0;
 
 /// Smaller and larger number of orders, levels and instruments to allocate. Even the smaller one needs more
 /// memory than an allocator reuses.
@@ -55,7 +81,24 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
         per_order(f64::from(symbols) * book),
         per_order(direct as f64),
     );
-    Ok(once([Sample::with_note(record, note)]))
+    Ok(once([Sample::with_note(record, note), level.into(), book.into()]))
+}
+
+/// Measures the books of a feed after a day.
+fn open_feed(lab: &Lab<'_>, sizes: fn(Effort) -> StandardDay) -> anyhow::Result<Round> {
+    let day = lab.day(sizes)?;
+    let config = &day.standard.config;
+    let mut checked = Ok(());
+    let bytes = memory_growth(|| {
+        let mut builder: BookBuilder<PackedBooks> = itch_books::empty(config);
+        itch_books::apply(&mut builder, &day.file.bytes, &mut IgnoreUpdates);
+        checked = itch_books::check(&builder, &day.standard);
+        builder
+    })?;
+    checked?;
+    let live_max = day.statistics.live_max;
+    let note = format!("{bytes} bytes for {live_max} orders of {}", day.standard.name);
+    Ok(once([Sample::with_note(bytes as f64 / f64::from(live_max), note)]))
 }
 
 /// Returns the bytes per object, rounded to a tenth. `make` allocates memory for the given number of objects.

@@ -65,14 +65,14 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 
 fn measure(program: &OsString, effort: Effort) -> anyhow::Result<[Sample; 4]> {
     let folder = tempfile::tempdir()?;
-    let (venue, order_entry) = start_venue(program, folder.path())?;
+    let (venue, order_entry) = start_venue(program, folder.path(), &format!("test_users = [\"{USER}\"]"))?;
     let idle = if effort == Effort::Full { IDLE } else { IDLE / 10 };
     let (start, before) = (Instant::now(), venue.cpu_time()?);
     thread::sleep(idle);
     let cpu = (venue.cpu_time()? - before).as_secs_f64() / start.elapsed().as_secs_f64();
     let resident = venue.memory_bytes("VmRSS")?;
 
-    let mut client = log_in(order_entry)?;
+    let mut client = log_in(order_entry, USER)?;
     let mut echo = start_echo()?;
     // Allocate the blocks of the file for bare syncs before they are timed, as in a journal's file.
     let file = tempfile::tempfile_in(&folder)?;
@@ -102,12 +102,16 @@ fn micros(time: Duration) -> f64 {
     time.as_nanos() as f64 / 1_000.0
 }
 
-/// Starts the program with a configuration that sets addresses and leaves all other settings at their
-/// defaults.
-fn start_venue(program: &OsString, folder: &Path) -> anyhow::Result<(Program, SocketAddr)> {
+/// Starts the program with a configuration that sets addresses, and these keys of `order_entry`, and leaves all
+/// other settings at their defaults.
+pub(super) fn start_venue(
+    program: &OsString,
+    folder: &Path,
+    order_entry: &str,
+) -> anyhow::Result<(Program, SocketAddr)> {
     fs::write(folder.join("instruments.toml"), instruments())?;
     let config = folder.join("exchange.toml");
-    fs::write(&config, configuration()?)?;
+    fs::write(&config, configuration(order_entry)?)?;
     let mut command = Command::new(program);
     command.arg("--config").arg(&config);
     let (program, address) = Program::start_listening(&mut command, Signal::SIGINT, |line| {
@@ -127,14 +131,14 @@ fn instruments() -> String {
     (1..=8).map(entry).collect()
 }
 
-fn configuration() -> anyhow::Result<String> {
+fn configuration(order_entry: &str) -> anyhow::Result<String> {
     let [line_a, line_b, snapshots]: [SocketAddrV4; 3] =
         [free_multicast_group()?, free_multicast_group()?, free_multicast_group()?];
     Ok(format!(
         r#"instruments = "instruments.toml"
 [order_entry]
 address = "127.0.0.1:0"
-test_users = ["{USER}"]
+{order_entry}
 [market_data]
 line_a = "{line_a}"
 line_b = "{line_b}"
@@ -150,7 +154,7 @@ folder = "journal"
 }
 
 /// A TCP connection on which the kernel stamps the arrival of received data.
-struct TimestampedStream {
+pub(super) struct TimestampedStream {
     stream: TcpStream,
     received: Vec<u8>,
 }
@@ -214,9 +218,10 @@ fn has_packet_of(received: &mut Vec<u8>, kind: u8) -> bool {
     false
 }
 
-fn log_in(address: SocketAddr) -> anyhow::Result<TimestampedStream> {
+/// Connects a test user and logs it in.
+pub(super) fn log_in(address: SocketAddr, user: &str) -> anyhow::Result<TimestampedStream> {
     let mut client = TimestampedStream::connect(address)?;
-    let login = packet(b'L', format!("{USER:<6}{:<10}{:10}{:>20}", "test", "", 0).as_bytes());
+    let login = packet(b'L', format!("{user:<6}{:<10}{:10}{:>20}", "test", "", 0).as_bytes());
     client
         .round_trip(&login, |received| has_packet_of(received, b'A'))
         .context("the venue refused the login")?;

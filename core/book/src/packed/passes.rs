@@ -15,8 +15,8 @@
 //! - The level of an order in the table is the index of a level's record. The words that are read as the level
 //!   of an order that is not there are not used.
 //! - The records of levels below `Levels::pool` are a row for each side, behind the row of null records.
-//! - An operation's `home`, `level` and `side` are valid in books of the shape that is stored in the group. Both
-//!   functions for operations check this shape. No table of books shrinks.
+//! - An operation's `home`, `level` and `side` are valid in books of the shape that is stored in the group.
+//!   `advance` checks this shape. No table of books shrinks.
 //! - No order can be added to the bucket of NIL or to the level NIL, and no order is there.
 //!
 //! Builds with debug assertions check every index. `DirectBooks` have the same behaviour without such code.
@@ -251,15 +251,19 @@ enum Stop {
 /// The last pass: applies operations until something is to be reported or an operation is not ordinary.
 #[inline(always)]
 pub(super) fn advance<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -> Step {
-    assert_eq!(group.shape, shape(books), "other books prepared this group");
-    if group.grid_changes != books.levels.grid_changes {
+    let is_own = group.shape == shape(books);
+    if is_own && group.grid_changes != books.levels.grid_changes {
         update_cells(&books.levels, group);
     }
     loop {
         let left = (group.len - group.at) as u32;
         let has_room = books.orders.len + left <= books.orders.max
             && books.levels.count + left <= books.levels.max_levels;
-        let stop = if has_room || left == 0 { apply::<REPORTS>(books, group) } else { Stop::Exception };
+        let stop = match left {
+            0 => Stop::Done,
+            _ if is_own && has_room => apply::<REPORTS>(books, group),
+            _ => Stop::Exception,
+        };
         match stop {
             Stop::Done => return Step::Done,
             Stop::BestClosed { side } => books.levels.find_best_of_all(side),
