@@ -32,7 +32,7 @@ use crate::flow::{FlowAgent, FlowOutcome, FlowReader};
 use crate::participant::{SharedPhase, SourceView};
 use crate::probe::Probe;
 use crate::retention::JournalRetention;
-use crate::settings::{BACKGROUND_FLOW, DemoSettings, FLOW};
+use crate::settings::{BACKGROUND_FLOW, DemoSettings, FLOW, ORDER_GATEWAY};
 
 /// Capacity of an agent's stamp ring: one second's stamps of the busiest agent at the default rate.
 const TRACE_CAPACITY: usize = 1 << 18;
@@ -116,6 +116,8 @@ struct Builder {
     updates: Vec<broadcast::Receiver<MarketUpdate>>,
     order_entry: SocketAddrV4,
     traders: Vec<TraderHandle>,
+    /// The gateway with the sessions of the traders added so far.
+    gateway: Option<OrderGateway<Trace>>,
 }
 
 /// Returns a new tracer, and adds the ring of its stamps to `rings`.
@@ -126,11 +128,11 @@ fn new_trace(rings: &mut Vec<records::Consumer<Stamp>>) -> Trace {
 }
 
 impl Builder {
-    /// Adds an engine and its gateway; engines and sessions are numbered in the order of the calls.
+    /// Adds an engine and its session of the order gateway. Engines and sessions are numbered in the order of
+    /// the calls.
     fn add_trader<S: Strategy + Send + 'static>(
         &mut self,
         name: &'static str,
-        gateway_role: &'static str,
         user: &str,
         limits: impl Fn(&Instrument) -> Limits,
         strategy: WarmUp<S>,
@@ -161,7 +163,7 @@ impl Builder {
         let view = engine.view();
         self.agents.push(Box::new(engine));
         let settings = GatewaySettings {
-            role: gateway_role,
+            role: ORDER_GATEWAY,
             address: self.order_entry,
             user: user.to_owned(),
             password: TEST_PASSWORD.to_owned(),
@@ -170,14 +172,11 @@ impl Builder {
             reconcile_after: RECONCILE_AFTER,
         };
         let (clock, counters, trace) = (self.clock, Arc::clone(&view.gateway), new_trace(&mut self.rings));
-        self.agents.push(Box::new(OrderGateway::new(
-            settings,
-            requests_out,
-            events_in,
-            clock,
-            counters,
-            trace,
-        )));
+        let session = OrderGateway::new(settings, requests_out, events_in, clock, counters, trace);
+        self.gateway = Some(match self.gateway.take() {
+            Some(gateway) => gateway.joined(session),
+            None => session,
+        });
         self.traders.push(TraderHandle { name, view, kill });
         Ok(())
     }
@@ -250,29 +249,24 @@ impl Market {
             updates: receivers,
             order_entry: venue.endpoints.order_entry,
             traders: Vec::new(),
+            gateway: None,
         };
         builder.agents.push(Box::new(feed_handler));
         let count = instruments.as_slice().len();
         if is_flow {
-            builder.add_trader(
-                "probe",
-                "probe-gateway",
-                "PROBE",
-                probe_limits,
-                Probe::new(PROBE_INTERVAL).into(),
-            )?;
+            builder.add_trader("probe", "PROBE", probe_limits, Probe::new(PROBE_INTERVAL).into())?;
         } else {
             let maker = MarketMaker::warmed_up(Default::default());
             let limits = |instrument: &Instrument| settings.maker.in_lots(instrument);
-            builder.add_trader("maker", "maker-gateway", "MAKER", limits, maker)?;
+            builder.add_trader("maker", "MAKER", limits, maker)?;
             builder.add_trader(
                 "taker",
-                "taker-gateway",
                 "TAKER",
                 |instrument| settings.taker.in_lots(instrument),
                 WarmUp::of(|| LiquidityTaker::new(count)),
             )?;
         }
+        builder.agents.extend(builder.gateway.take().map(|gateway| Box::new(gateway) as Box<dyn Agent>));
 
         let shared_phase = SharedPhase::default();
         let source = add_source(&mut builder, settings, recorded, source_users, &shared_phase)?;

@@ -1,7 +1,7 @@
 //! A strategy that measures the path of an order without taking part in the market.
 
 use tickpath_trading::{Context, NewOrder, Strategy};
-use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Price, Side, TimeInForce, UpdateKind};
+use tickpath_types::{InstrumentId, Nanos, Price, Side, TimeInForce};
 
 /// Answers market updates with orders that cannot trade: immediate-or-cancel purchases at the collar's lowest
 /// price.
@@ -33,11 +33,10 @@ impl Strategy for Probe {
         "probe"
     }
 
-    fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
-        if cx.now() < self.next || update.kind() == Some(UpdateKind::Status) {
+    fn on_market(&mut self, instrument: InstrumentId, cx: &mut Context<'_>) {
+        if cx.now() < self.next {
             return;
         }
-        let instrument = update.instrument();
         let (Some(price), Some(lot)) =
             (Probe::price(instrument, cx), cx.instrument(instrument).map(|instrument| instrument.lot_size))
         else {

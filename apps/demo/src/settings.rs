@@ -30,10 +30,13 @@ const LOSS_DEFAULT: Fraction = Fraction { ppm: 1_000 };
 
 /// Roles of the venue's agents and of the feed handler.
 const VENUE_ROLES: [&str; 4] = ["order-server", "matcher", "publisher", "feed-handler"];
-/// Roles of the traders beside the background flow: each trader's engine, then its gateway.
-pub(crate) const BACKGROUND_FLOW_TRADERS: [&str; 4] = ["maker", "maker-gateway", "taker", "taker-gateway"];
-/// Roles of the trader beside a recorded flow: its engine, then its gateway.
-pub(crate) const FLOW_TRADERS: [&str; 2] = ["probe", "probe-gateway"];
+/// Role of the gateway with the sessions of all traders.
+pub(crate) const ORDER_GATEWAY: &str = "order-gateway";
+/// Roles of the traders beside the background flow: the engines, then the gateway, so that every engine decides
+/// on a packet before requests are written. The taker decides first, because its orders are most urgent.
+pub(crate) const BACKGROUND_FLOW_TRADERS: [&str; 3] = ["taker", "maker", ORDER_GATEWAY];
+/// Roles of the trader beside a recorded flow: its engine, then the gateway.
+pub(crate) const FLOW_TRADERS: [&str; 2] = ["probe", ORDER_GATEWAY];
 /// Users of the participants that the demonstration itself starts.
 pub(crate) const OWN_USERS: [&str; 7] = ["MAKER", "TAKER", "CROWD1", "CROWD2", "PROBE", "FLOWM", "FLOWT"];
 /// Role of the background flow's agent.
@@ -314,15 +317,14 @@ fn roles(traders: &[&'static str], source: &'static str) -> Vec<&'static str> {
 }
 
 /// Maps a role of a market with background flow to the role that replaces it in a market with a recorded
-/// flow; `None` for the taker's agents.
+/// flow; `None` for the taker.
 fn role_beside_flow(role: &str) -> Option<&str> {
-    let [maker, maker_gateway, ..] = BACKGROUND_FLOW_TRADERS;
-    let [probe, probe_gateway] = FLOW_TRADERS;
+    let [taker, maker, _] = BACKGROUND_FLOW_TRADERS;
+    let [probe, _] = FLOW_TRADERS;
     match role {
         BACKGROUND_FLOW => Some(FLOW),
         role if role == maker => Some(probe),
-        role if role == maker_gateway => Some(probe_gateway),
-        role => (!BACKGROUND_FLOW_TRADERS.contains(&role)).then_some(role),
+        role => (role != taker).then_some(role),
     }
 }
 
@@ -362,7 +364,7 @@ impl DemoSettings {
 }
 
 /// Returns the default placement on the `cores` that this process may use. `source` is the role of the
-/// background or recorded flow; `traders` has the role of each engine, followed by that of its gateway.
+/// background or recorded flow; `traders` has the role of each engine, followed by that of the gateway.
 pub(crate) fn default_placement(cores: &[usize], source: &str, traders: &[&str]) -> Placement {
     // On few cores, the source runs beside the venue: its TCP writes would evict the traders' cached code.
     let venue = ["order-server", "matcher", "order-server", "publisher", source];
@@ -383,8 +385,8 @@ pub(crate) fn default_placement(cores: &[usize], source: &str, traders: &[&str])
         )
         .observed_beside("source"),
         _ => {
-            let (engines, gateways): (Vec<&str>, Vec<&str>) =
-                traders.iter().partition(|role| !role.ends_with("-gateway"));
+            let (gateways, engines): (Vec<&str>, Vec<&str>) =
+                traders.iter().partition(|role| **role == ORDER_GATEWAY);
             Placement::new(
                 IdleStrategy::Spin,
                 cores,
@@ -394,7 +396,7 @@ pub(crate) fn default_placement(cores: &[usize], source: &str, traders: &[&str])
                     ("publisher", &["publisher"]),
                     ("feed-handler", &["feed-handler"]),
                     ("engines", &engines),
-                    ("gateways", &gateways),
+                    ("order-gateway", &gateways),
                     ("source", &[source]),
                 ],
             )
@@ -421,14 +423,14 @@ mod tests {
     #[test]
     fn a_placement_for_background_flow_serves_a_recorded_flow() {
         let threads: [(&str, &[&str]); 3] = [
-            ("trader", &["taker", "maker-gateway", "feed-handler", "maker", "maker-gateway"]),
-            ("other", &["taker-gateway"]),
+            ("trader", &["order-gateway", "feed-handler", "maker", "order-gateway"]),
+            ("other", &["taker"]),
             ("source", &["order-server", "matcher", "order-server", "publisher", "crowd"]),
         ];
         let placement = settings_with_placement(&threads, Some(PathBuf::new())).placement_on(&[]).unwrap();
         placement.check(&roles(&FLOW_TRADERS, FLOW)).unwrap();
         let agents = |thread: usize| placement.threads[thread].agents.join(" ");
-        assert_eq!(agents(0), "probe-gateway feed-handler probe probe-gateway");
+        assert_eq!(agents(0), "order-gateway feed-handler probe order-gateway");
         assert_eq!(agents(1), "order-server matcher order-server publisher flow");
         assert_eq!(
             (placement.threads.len(), placement.observer),
@@ -445,12 +447,12 @@ mod tests {
         let with = settings_with_placement(&threads, Some(PathBuf::new()));
         assert_eq!(with.placement_on(&[]).unwrap(), with.placement.unwrap());
         let error = settings_with_placement(&threads, None).placement_on(&[]).unwrap_err().to_string();
-        assert!(error.contains("--flow") && error.contains("taker-gateway and crowd"), "{error}");
+        assert!(error.contains("--flow") && error.contains("order-gateway and crowd"), "{error}");
     }
 
     #[test]
     fn every_agent_is_placed_on_any_host() {
-        let traders = ["maker", "maker-gateway", "taker", "taker-gateway"];
+        let traders = BACKGROUND_FLOW_TRADERS;
         for count in 1..=16 {
             let cores: Vec<usize> = (1..=count).collect();
             let placement = default_placement(&cores, "crowd", &traders);

@@ -7,8 +7,8 @@ use tickpath_agent::{Agent, AgentError, Counter, TscClock, WaitSet};
 use tickpath_book::{BookLimits, BooksById, PackedBooks};
 use tickpath_feed::itch::ItchRecovery;
 use tickpath_feed::{
-    ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Channel, ChannelConfig, DEFERRED_MAX,
-    LossModel, MessageBooks, MoldUdp64, OtherSymbol,
+    ArbiterConfig, ArbiterCounters, BookBuilder, BuilderCounters, Channel, ChannelConfig, LossModel,
+    MessageBooks, MoldUdp64, OtherSymbol,
 };
 use tickpath_lockfree::broadcast;
 use tickpath_nasdaq::moldudp64::Session;
@@ -140,9 +140,9 @@ pub struct FeedSettings {
 /// Reads two multicast lines and the retransmission server's answers, builds the books, and sends every
 /// change to the engines.
 ///
-/// A duty cycle takes one packet, so that its updates leave before the next packet, or the other line's copy
-/// of the packet, is read. If a packet has few messages, each is applied in a separate duty cycle, so that
-/// its updates leave before the next message is processed.
+/// A duty cycle takes one packet and applies all of its messages. The packet's updates leave before the next
+/// packet, or the other line's copy of the packet, is read. [`MarketUpdate::has_more`] marks the packet's
+/// last update, after which the engines decide.
 pub struct FeedHandler<T, N: Network = Kernel> {
     handler: ChannelHandler<FeedBooks, MoldUdp64, ItchRecovery, N>,
     updates: Updates<T>,
@@ -228,8 +228,8 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
             return Ok(true);
         }
         self.updates.kernel_ns = kernel_ns;
-        let is_short = message_count(packet) <= DEFERRED_MAX && !channel.arbiter().has_gap();
-        channel.take_packet(now, line, packet, is_short, &mut self.updates);
+        channel.handle_packet(now, line, packet, &mut self.updates);
+        self.updates.end_packet();
         Ok(true)
     }
 
@@ -238,9 +238,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
     fn recover(&mut self, now: Nanos) -> usize {
         let is_polled = now >= self.next_recovery_poll;
         let channel = &self.handler.channel;
-        let is_due = is_polled || channel.arbiter().has_gap() || channel.needs_snapshot();
-        // Messages of the retransmission server must not overtake the deferred messages of a line's packet.
-        if !is_due || channel.has_deferred() {
+        if !(is_polled || channel.arbiter().has_gap() || channel.needs_snapshot()) {
             return 0;
         }
         let mut work = self.handler.handle_timeout(now, &mut self.updates);
@@ -251,6 +249,7 @@ impl<T: Tracer, N: Network> FeedHandler<T, N> {
         if has_answers || self.handler.channel.needs_snapshot() {
             work += self.handler.recover(now, usize::from(has_answers), &mut self.updates);
         }
+        self.updates.end_packet();
         work
     }
 
@@ -340,17 +339,10 @@ fn drops(loss: &LossModel, line: usize, packet: &[u8]) -> bool {
     loss.drops(line, sequence)
 }
 
-/// Returns the message count in a packet's header.
-#[inline]
-fn message_count(packet: &[u8]) -> usize {
-    packet.get(18..20).map_or(0, |bytes| usize::from(u16::from_be_bytes([bytes[0], bytes[1]])))
-}
-
 impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
-        if self.handler.channel.apply_deferred(&mut self.updates) {
+        if self.updates.stamp_packet() {
             self.updates.tracer.flush();
-            return Ok(1);
         }
         let mut work = usize::from(self.read_line(now)?);
         let is_due = now >= self.next_upkeep;
@@ -359,7 +351,6 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
             work += self.recover(now);
         }
         if work > 0 {
-            self.updates.tracer.flush();
             if let Some(session) = self.handler.channel.poll_session_change() {
                 return Err(session_change(session));
             }
@@ -392,7 +383,8 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
     }
 
     fn on_close(&mut self) {
-        while self.handler.channel.apply_deferred(&mut self.updates) {}
+        self.updates.stamp_packet();
+        self.updates.tracer.flush();
         self.publish_counters();
         if std::mem::replace(&mut self.is_closed, true) {
             return;

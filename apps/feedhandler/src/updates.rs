@@ -7,13 +7,16 @@ use tickpath_lockfree::broadcast;
 use tickpath_timing::{Function, Hop, MarketId, Tracer};
 use tickpath_types::{MarketUpdate, Sequence, UpdateKind};
 
-/// One message in this many is timed, from before its decoding until its updates are sent.
+/// One message in this many is timed, from before its decoding until its updates are made.
 const TIMED_EVERY: u64 = 16;
 
 /// The books of a feed handler.
 pub type FeedBooks = BookBuilder<PackedBooks>;
 
 /// Sends the updates of the books to the engines, and stamps the times of packets and messages.
+///
+/// The latest update is held until the next one or the end of the packet, which decides its
+/// [`MarketUpdate::has_more`].
 pub(crate) struct Updates<T> {
     pub(crate) sender: broadcast::Sender<MarketUpdate>,
     pub(crate) tracer: T,
@@ -27,6 +30,9 @@ pub(crate) struct Updates<T> {
     kernel_time: KernelTime,
     /// Start time of the current message, if it is timed.
     began_at: Option<u64>,
+    held: Option<MarketUpdate>,
+    /// First and last of the applied messages whose read and receive times are not stamped yet.
+    unstamped: Option<[Sequence; 2]>,
 }
 
 impl<T: Tracer> Updates<T> {
@@ -46,6 +52,40 @@ impl<T: Tracer> Updates<T> {
             received_at: None,
             kernel_time: KernelTime::new(clock),
             began_at: None,
+            held: None,
+            unstamped: None,
+        }
+    }
+
+    /// Sends the last update of the packet, if the packet had any.
+    #[inline]
+    pub(crate) fn end_packet(&mut self) {
+        if let Some(update) = self.held.take() {
+            self.send(update);
+        }
+    }
+
+    /// Stamps the times at which the latest packet was received and read; returns false if they are stamped
+    /// already. Call this before the next packet is read: in the next duty cycle, so that the stamps do not
+    /// delay the engines on the same thread.
+    #[inline]
+    pub(crate) fn stamp_packet(&mut self) -> bool {
+        let Some([first, last]) = self.unstamped.take() else { return false };
+        let received_at = self.received_at();
+        for sequence in first.0..=last.0 {
+            let id = MarketId::new(Sequence(sequence)).via_feed(self.feed);
+            self.tracer.stamp_at(Hop::T7, id, self.read_at);
+            self.tracer.stamp_at(Hop::T7k, id, received_at);
+        }
+        true
+    }
+
+    #[inline]
+    fn send(&mut self, update: MarketUpdate) {
+        self.sender.send(update);
+        if update.kind() != Some(UpdateKind::Status) {
+            let id = MarketId::new(Sequence(update.sequence)).via_feed(self.feed);
+            self.tracer.stamp(Hop::T8, id);
         }
     }
 
@@ -62,6 +102,8 @@ impl<T: Tracer> UpdateListener for Updates<T> {
 
     #[inline]
     fn on_packet(&mut self, line: Line) {
+        self.end_packet();
+        self.stamp_packet();
         self.read_at = self.tracer.now_ordered();
         self.received_at = None;
         if line == Line::Recovery {
@@ -78,24 +120,24 @@ impl<T: Tracer> UpdateListener for Updates<T> {
 
     #[inline]
     fn on_update(&mut self, update: &MarketUpdate) {
-        self.sender.send(*update);
-        if update.kind() != Some(UpdateKind::Status) {
-            let id = MarketId::new(Sequence(update.sequence)).via_feed(self.feed);
-            self.tracer.stamp(Hop::T8, id);
+        if let Some(held) = self.held.replace(*update) {
+            self.send(MarketUpdate { has_more: 1, ..held });
         }
     }
 
-    /// Stamps only after the updates were sent to the engines, so that the stamps do not delay them.
     #[inline]
     fn on_applied(&mut self, sequence: Sequence) {
         if T::ENABLED {
             if let Some(began_at) = self.began_at.take() {
                 self.tracer.time(Function::BookApply, self.tracer.now().wrapping_sub(began_at));
             }
-            let id = MarketId::new(sequence).via_feed(self.feed);
-            self.tracer.stamp_at(Hop::T7, id, self.read_at);
-            let received_at = self.received_at();
-            self.tracer.stamp_at(Hop::T7k, id, received_at);
+            match &mut self.unstamped {
+                Some([_, last]) if last.next() == sequence => *last = sequence,
+                _ => {
+                    self.stamp_packet();
+                    self.unstamped = Some([sequence; 2]);
+                }
+            }
         }
     }
 }
@@ -129,6 +171,8 @@ mod tests {
             channel.handle_packet(Nanos(1), Line::A, &packet(sequence), &mut updates);
         }
         channel.handle_timeout(Nanos::from_secs(1), &mut updates);
+        updates.end_packet();
+        updates.stamp_packet();
         assert!(channel.needs_snapshot());
         updates.tracer.flush();
         let mut read = vec![];

@@ -79,6 +79,8 @@ impl<T: Tracer> WarmUpInstance<T> {
         }
         let packet = self.packet.finish();
         self.channel.handle_packet(now, Line::A, packet, &mut self.updates);
+        self.updates.end_packet();
+        self.updates.stamp_packet();
         self.updates.tracer.discard();
     }
 

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tickpath_trading::{
-    Context, LiquidityTaker, MakerConfig, MarketMaker, OrderUpdate, RandomConfig, RandomStrategy, Strategy,
-    WarmUp,
+    Context, Desk, LiquidityTaker, MakerConfig, MarketMaker, OrderUpdate, RandomConfig, RandomStrategy,
+    Strategy, WarmUp,
 };
-use tickpath_types::{MarketUpdate, Nanos};
+use tickpath_types::{InstrumentId, MarketUpdate, Nanos};
 
 /// A strategy that behaves like the wrapped one until it is silenced. From then on it makes no requests, and
 /// leaves its orders unchanged.
@@ -59,8 +59,12 @@ impl Strategy for Silenceable {
         self.unsilenced().into_iter().for_each(|strategy| strategy.on_start(cx));
     }
 
-    fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
-        self.unsilenced().into_iter().for_each(|strategy| strategy.on_market(update, cx));
+    fn on_trade(&mut self, trade: &MarketUpdate, desk: &Desk) {
+        self.unsilenced().into_iter().for_each(|strategy| strategy.on_trade(trade, desk));
+    }
+
+    fn on_market(&mut self, instrument: InstrumentId, cx: &mut Context<'_>) {
+        self.unsilenced().into_iter().for_each(|strategy| strategy.on_market(instrument, cx));
     }
 
     fn on_order(&mut self, update: &OrderUpdate, cx: &mut Context<'_>) {

@@ -4,8 +4,8 @@
 
 use std::path::Path;
 
-use tickpath_trading::{Context, NewOrder, Strategy, WarmUp};
-use tickpath_types::{MarketUpdate, Side};
+use tickpath_trading::{Bbo, Context, NewOrder, Strategy, WarmUp};
+use tickpath_types::{InstrumentId, Side};
 
 /// Minimum ratio of the larger best quantity to the smaller one.
 const RATIO: u64 = 5;
@@ -17,9 +17,8 @@ impl Strategy for Imbalance {
         "imbalance"
     }
 
-    fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
-        let instrument = update.instrument();
-        let (Some((bid, bid_qty)), Some((ask, ask_qty))) = (update.bid(), update.ask()) else { return };
+    fn on_market(&mut self, instrument: InstrumentId, cx: &mut Context<'_>) {
+        let Bbo { bid: Some((bid, bid_qty)), ask: Some((ask, ask_qty)) } = cx.bbo(instrument) else { return };
         let (side, price) = match (bid_qty.0 / ask_qty.0, ask_qty.0 / bid_qty.0) {
             (RATIO.., _) => (Side::Buy, ask),
             (_, RATIO..) => (Side::Sell, bid),

@@ -10,8 +10,8 @@ use tickpath_trading::{
 };
 use tickpath_types::{MarketUpdate, Nanos, OrderRequest, Sequence, SessionId, UpdateKind, UserRefNum};
 
-/// Maximum number of market updates handled in one duty cycle.
-const UPDATES_PER_CYCLE: usize = 32;
+/// Maximum number of market updates handled in one duty cycle: more than a packet has.
+const UPDATES_PER_CYCLE: usize = 128;
 /// Maximum number of gateway events handled in one duty cycle.
 const EVENTS_PER_CYCLE: usize = 32;
 /// Maximum number of requests that one warm-up step may cause.
@@ -70,18 +70,17 @@ struct WarmUp<S, T> {
 }
 
 impl<S: Strategy, T: Tracer> WarmUp<S, T> {
-    fn of(engine: &TradeEngine<S, T>, instance: S, session: SessionId) -> Option<WarmUp<S, T>> {
+    fn of(engine: &TradeEngine<S, T>, instance: S, identity: &EngineIdentity) -> Option<WarmUp<S, T>> {
         let (producer, requests) = spsc::channel(WARM_UP_REQUESTS_MAX);
         Some(WarmUp {
             engine: WarmUpEngine::of(engine, instance)?,
-            outbox: Outbox::new(session, producer),
+            outbox: Outbox::new(identity, producer),
             requests,
         })
     }
 
     /// Makes the warm-up engine decide on one artificial update, and answers its requests as a venue would.
     fn run(&mut self, now: Nanos) {
-        self.outbox.trigger = Some(MarketId::new(Sequence(0)));
         self.engine.decide(now, &mut self.outbox);
         for _ in 0..WARM_UP_REQUESTS_MAX {
             let Some(request) = self.requests.try_pop() else { break };
@@ -95,14 +94,21 @@ impl<S: Strategy, T: Tracer> WarmUp<S, T> {
 /// message that triggered it.
 struct Outbox {
     session: SessionId,
+    feed: u8,
+    engine: u8,
     requests: spsc::Producer<OrderRequest>,
     trigger: Option<MarketId>,
     has_sent: bool,
 }
 
 impl Outbox {
-    fn new(session: SessionId, requests: spsc::Producer<OrderRequest>) -> Outbox {
-        Outbox { session, requests, trigger: None, has_sent: false }
+    fn new(identity: &EngineIdentity, requests: spsc::Producer<OrderRequest>) -> Outbox {
+        let EngineIdentity { session, feed, engine, .. } = *identity;
+        Outbox { session, feed, engine, requests, trigger: None, has_sent: false }
+    }
+
+    fn market_id(&self, message: Sequence) -> MarketId {
+        MarketId::new(message).via_feed(self.feed).to_engine(self.engine)
     }
 }
 
@@ -118,6 +124,11 @@ impl<T: Tracer> RequestSink<T> for Outbox {
         self.has_sent = true;
         Ok(())
     }
+
+    #[inline]
+    fn set_trigger(&mut self, message: Option<Sequence>) {
+        self.trigger = message.map(|message| self.market_id(message));
+    }
 }
 
 impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
@@ -129,7 +140,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         kill: KillSwitch,
     ) -> EngineAgent<S, T> {
         let (snapshot, view) = SnapshotWriter::new(engine.desk().instruments().len());
-        let outbox = Outbox::new(identity.session, rings.requests);
+        let outbox = Outbox::new(&identity, rings.requests);
         EngineAgent {
             identity,
             engine,
@@ -152,7 +163,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
     /// artificial data. `None` adds none.
     #[must_use]
     pub fn warmed_up_by(self, instance: Option<S>) -> EngineAgent<S, T> {
-        let warm_up = instance.and_then(|instance| WarmUp::of(&self.engine, instance, self.identity.session));
+        let warm_up = instance.and_then(|instance| WarmUp::of(&self.engine, instance, &self.identity));
         EngineAgent { warm_up, ..self }
     }
 
@@ -167,8 +178,8 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
         self.engine.desk()
     }
 
-    /// Handles market updates. Returns early after an update that caused a request, so that the gateway
-    /// can send the request first.
+    /// Handles market updates. Returns early after a packet that caused a request, so that the gateway can
+    /// send the request first.
     fn take_updates(&mut self, now: Nanos) -> usize {
         let mut count = 0;
         while count < UPDATES_PER_CYCLE {
@@ -182,20 +193,16 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
                 break;
             }
         }
-        self.outbox.trigger = None;
         count
     }
 
     #[inline]
     fn take_update(&mut self, now: Nanos, update: &MarketUpdate) {
-        let EngineIdentity { feed, engine, .. } = self.identity;
-        let id = MarketId::new(Sequence(update.sequence)).via_feed(feed).to_engine(engine);
         // A `Status` update reports a book's health. No message of the venue caused it, so it gets no stamp.
-        let is_message = update.kind() != Some(UpdateKind::Status);
-        if is_message {
+        if update.kind() != Some(UpdateKind::Status) {
+            let id = self.outbox.market_id(Sequence(update.sequence));
             self.engine.tracer_mut().stamp(Hop::T9, id);
         }
-        self.outbox.trigger = is_message.then_some(id);
         self.engine.handle_market(update, now, &mut self.outbox);
     }
 
@@ -203,8 +210,6 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
     #[cold]
     fn on_lost_updates(&mut self, now: Nanos, count: u64) {
         self.lost_updates += count;
-        // The resulting requests have no triggering message.
-        self.outbox.trigger = None;
         self.engine.handle_lost_updates(now, &mut self.outbox);
     }
 

@@ -75,11 +75,11 @@ impl<S: Strategy> FeedStream<S> {
     }
 
     fn take(&mut self, now: Nanos, update: MarketUpdate) {
-        // Segment rows are numbered from 0, the engine's instruments from 1.
-        let instrument = update.instrument.saturating_add(1);
-        if usize::from(instrument) <= self.engine.desk().instruments().len() {
-            self.engine.handle_market(&MarketUpdate { instrument, ..update }, now, &mut NoOrders);
-        }
+        // Segment rows are numbered from 0, the engine's instruments from 1; 0 is no instrument. An update of
+        // a later row is passed on too, because it may end a packet.
+        let is_known = usize::from(update.instrument) < self.engine.desk().instruments().len();
+        let instrument = if is_known { update.instrument + 1 } else { 0 };
+        self.engine.handle_market(&MarketUpdate { instrument, ..update }, now, &mut NoOrders);
     }
 }
 

@@ -5,7 +5,6 @@ use zerocopy::{FromBytes, Immutable, IntoBytes};
 
 use crate::arbiter::{Arbiter, ArbiterConfig, MessageListener};
 use crate::counters::ArbiterCounters;
-use crate::deferred::Deferred;
 use crate::framing::{Framing, MoldUdp64};
 use crate::instruments::UpdateListener;
 use crate::line::Line;
@@ -72,8 +71,6 @@ struct Content<B, F: Framing> {
     config: ChannelConfig,
     books: B,
     recovery: Option<SnapshotRecovery<F::Storage>>,
-    /// Messages of a short packet that [`Channel::take_packet`] deferred.
-    deferred: Deferred<F::Storage>,
     /// The session to which the lines have changed, until it is followed or reported.
     new_session: Option<F::Session>,
     /// Automatic resyncs of each book, by instrument id; a requested resync or a restart resets them to 0.
@@ -94,7 +91,6 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
                 config: *config,
                 books,
                 recovery,
-                deferred: Deferred::new(),
                 new_session: None,
                 resyncs: vec![0; usize::from(last.0) + 1].into_boxed_slice(),
                 suspected: 0,
@@ -103,42 +99,13 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         }
     }
 
-    /// Handles one datagram from `line`.
+    /// Handles one datagram from `line`: applies all of its new messages.
     #[inline]
     pub fn handle_packet(&mut self, now: Nanos, line: Line, datagram: &[u8], out: &mut impl UpdateListener) {
-        self.take_packet(now, line, datagram, false, out);
-    }
-
-    /// Handles one datagram from `line`. With `defers`, it applies only the packet's first new message and
-    /// defers the others, if there are at most [`DEFERRED_MAX`](crate::DEFERRED_MAX). The caller must apply
-    /// these with [`apply_deferred`](Self::apply_deferred) before any other input.
-    #[inline(always)]
-    pub fn take_packet(
-        &mut self,
-        now: Nanos,
-        line: Line,
-        datagram: &[u8],
-        defers: bool,
-        out: &mut impl UpdateListener,
-    ) {
         out.on_packet(line);
-        let delivery = if defers { Delivery::First } else { Delivery::All };
         let Channel { arbiter, content } = self;
-        arbiter.handle_packet(now, line, datagram, &mut Deliver { content, delivery, out });
+        arbiter.handle_packet(now, line, datagram, &mut Deliver { content, out });
         self.check_changes(out);
-    }
-
-    /// Applies the next deferred message; returns false if there is none.
-    #[inline]
-    pub fn apply_deferred(&mut self, out: &mut impl UpdateListener) -> bool {
-        self.content.apply_deferred(out)
-    }
-
-    /// Returns true while messages of a short packet are deferred.
-    #[inline]
-    #[must_use]
-    pub const fn has_deferred(&self) -> bool {
-        !self.content.deferred.is_empty()
     }
 
     /// Handles the next messages of a lossless stream; `first` is the sequence number of the first.
@@ -148,21 +115,21 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
         messages: impl Iterator<Item = &'a [u8]>,
         out: &mut impl UpdateListener,
     ) {
-        Deliver { content: &mut self.content, delivery: Delivery::All, out }.on_messages(first, messages);
+        Deliver { content: &mut self.content, out }.on_messages(first, messages);
         self.check_changes(out);
     }
 
     /// Handles the arbiter's timeout, if it is due.
     pub fn handle_timeout(&mut self, now: Nanos, out: &mut impl UpdateListener) {
         let Channel { arbiter, content } = self;
-        arbiter.handle_timeout(now, &mut Deliver { content, delivery: Delivery::All, out });
+        arbiter.handle_timeout(now, &mut Deliver { content, out });
         self.check_changes(out);
     }
 
     /// Handles a refusal by the retransmission server: the missing messages count as lost.
     pub fn handle_refused(&mut self, now: Nanos, out: &mut impl UpdateListener) {
         let Channel { arbiter, content } = self;
-        arbiter.handle_refused(now, &mut Deliver { content, delivery: Delivery::All, out });
+        arbiter.handle_refused(now, &mut Deliver { content, out });
         self.check_changes(out);
     }
 
@@ -301,13 +268,6 @@ impl<B: MessageBooks, F: Framing> Channel<B, F> {
 }
 
 impl<B: MessageBooks, F: Framing> Content<B, F> {
-    #[inline]
-    fn apply_deferred(&mut self, out: &mut impl UpdateListener) -> bool {
-        let Some(held) = self.deferred.pop() else { return false };
-        self.apply(Sequence(held.sequence), held.message(), out);
-        true
-    }
-
     #[cold]
     fn apply_in_recovery(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
         if let Some(recovery) = &mut self.recovery {
@@ -363,48 +323,26 @@ impl<B: MessageBooks, F: Framing> Content<B, F> {
     }
 }
 
-/// Selects the messages of a packet that are applied at once; the others are deferred.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Delivery {
-    /// Apply all messages.
-    All,
-    /// Apply the first message and defer the others.
-    First,
-    /// The first message has been applied; defer the others.
-    Later,
-}
-
 /// Delivers the arbiter's messages to the books.
 struct Deliver<'a, B, F: Framing, L> {
     content: &'a mut Content<B, F>,
-    delivery: Delivery,
     out: &'a mut L,
 }
 
 impl<B: MessageBooks, F: Framing, L: UpdateListener> MessageListener<F::Session> for Deliver<'_, B, F, L> {
     #[inline]
     fn on_message(&mut self, sequence: Sequence, message: &[u8]) {
-        match self.delivery {
-            Delivery::All => {}
-            Delivery::First => self.delivery = Delivery::Later,
-            Delivery::Later if self.content.deferred.push(sequence.0, message) => {
-                return self.content.books.prefetch(message);
-            }
-            Delivery::Later => {
-                // This message cannot be deferred. Before it, apply the messages that were deferred.
-                self.delivery = Delivery::All;
-                while self.content.apply_deferred(self.out) {}
-            }
-        }
         self.content.apply(sequence, message, self.out);
     }
 
     #[inline]
-    fn on_messages<'a>(&mut self, first: Sequence, messages: impl Iterator<Item = &'a [u8]>) {
-        let is_batch = !L::WANTS_MESSAGES && self.delivery == Delivery::All;
-        if !is_batch || self.content.recovery.as_ref().is_some_and(SnapshotRecovery::is_active) {
-            let mut sequence = first;
-            for message in messages {
+    fn on_messages<'a>(&mut self, first: Sequence, mut messages: impl Iterator<Item = &'a [u8]>) {
+        if L::WANTS_MESSAGES || self.content.recovery.as_ref().is_some_and(SnapshotRecovery::is_active) {
+            let (mut sequence, mut next) = (first, messages.next());
+            while let Some(message) = next {
+                // The next message's cache misses overlap with the work on this one.
+                next = messages.next();
+                next.into_iter().for_each(|next| self.content.books.prefetch(next));
                 self.on_message(sequence, message);
                 sequence = sequence.next();
             }

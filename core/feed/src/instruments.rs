@@ -150,7 +150,7 @@ impl Change {
             health: health as u8,
             reason: 0,
             trading: 0,
-            reserved: 0,
+            has_more: 0,
         }
     }
 }

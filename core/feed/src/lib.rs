@@ -37,7 +37,6 @@ mod arbiter;
 mod builder;
 mod channel;
 mod counters;
-mod deferred;
 mod framing;
 pub mod iex;
 mod instruments;
@@ -59,7 +58,6 @@ pub use arbiter::{
 pub use builder::BookBuilder;
 pub use channel::{Channel, ChannelConfig, ChannelCounters};
 pub use counters::{ArbiterCounters, LineCounters, SKEW_BUCKETS, Skew};
-pub use deferred::DEFERRED_MAX;
 pub use framing::{Framing, IexRequest, IexStream, IexTp, MoldUdp64, PacketHeader, PacketKind};
 pub use instruments::{
     BuilderCounters, Change, IgnoreUpdates, InstrumentState, Instruments, OtherSymbol, UpdateListener,

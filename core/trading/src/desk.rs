@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use tickpath_types::{
-    Instrument, InstrumentId, MarketUpdate, Nanos, OrderEventKind, OrderRequest, RejectReason, Side,
+    Instrument, InstrumentId, MarketUpdate, Nanos, OrderEventKind, OrderRequest, RejectReason, Sequence, Side,
 };
 use zerocopy::{FromBytes, Immutable, IntoBytes};
 
@@ -105,6 +105,8 @@ pub struct EngineCounters {
 pub struct Desk {
     pub(crate) instruments: Box<[Instrument]>,
     pub(crate) features: Box<[Features]>,
+    /// Instruments with an update in the current packet, each once; the capacity is the instrument count.
+    changed: Vec<InstrumentId>,
     pub(crate) positions: Positions,
     pub(crate) orders: OrderManager,
     pub(crate) risk: Risk,
@@ -131,6 +133,7 @@ impl Desk {
         Ok(Desk {
             instruments: instruments.into(),
             features: vec![Features::default(); count].into(),
+            changed: Vec::with_capacity(count),
             positions: Positions::new(count, config.mark_to),
             orders: OrderManager::new(
                 count,
@@ -156,9 +159,24 @@ impl Desk {
             self.counters.unknown_instruments += 1;
             return false;
         };
-        features.apply(update);
+        if features.apply(update) {
+            self.changed.push(update.instrument());
+        }
         position.mark(features.bbo());
         true
+    }
+
+    /// Returns instrument `index`, counted from 0, of those that the packet changed, and ends the packet for
+    /// it. Also returns the sequence number of its latest message.
+    pub(crate) fn end_packet(&mut self, index: usize) -> Option<(InstrumentId, Option<Sequence>)> {
+        let instrument = *self.changed.get(index)?;
+        let message = self.features.get_mut(index_of(instrument))?.end_packet();
+        Some((instrument, message))
+    }
+
+    /// Empties the list of instruments that the packet changed, after each was [ended](Self::end_packet).
+    pub(crate) fn clear_changed(&mut self) {
+        self.changed.clear();
     }
 
     pub(crate) fn apply_order_event(

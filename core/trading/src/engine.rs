@@ -3,7 +3,8 @@
 use tickpath_faults::failpoint;
 use tickpath_timing::{Function, Sampler, Tracer};
 use tickpath_types::{
-    BookHealth, Instrument, MarketUpdate, Nanos, OrderEventKind, OrderRequest, UpdateKind, UserRefNum,
+    BookHealth, Instrument, MarketUpdate, Nanos, OrderEventKind, OrderRequest, Sequence, UpdateKind,
+    UserRefNum,
 };
 
 use crate::sink::Port;
@@ -68,7 +69,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         self.last_market_data_at = Some(now);
         self.disconnected_at = None;
         if self.desk.stopped.is_none() {
-            self.call(now, sink, false, |strategy, cx| strategy.on_start(cx));
+            self.call(now, sink, None, false, |strategy, cx| strategy.on_start(cx));
         }
     }
 
@@ -82,7 +83,8 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         }
     }
 
-    /// Handles one market update.
+    /// Handles one market update. After the last update of a packet, the strategy decides on each instrument
+    /// that the packet changed.
     ///
     /// Never inlined, so that the warm-up runs the same code as live trading.
     #[inline(never)]
@@ -90,28 +92,46 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         self.last_market_data_at = Some(now);
         let is_timed = T::ENABLED && self.sampler.is_due();
         let start = if is_timed { self.tracer.now() } else { 0 };
-        if !self.desk.apply_market(update) {
-            return;
+        let is_known = self.desk.apply_market(update);
+        if is_known && update.kind() == Some(UpdateKind::Trade) && self.desk.stopped.is_none() {
+            self.strategy.on_trade(update, &self.desk);
         }
         let applied = if is_timed { self.tracer.now() } else { 0 };
-        if self.desk.stopped.is_none() {
-            self.call(now, sink, is_timed, |strategy, cx| strategy.on_market(update, cx));
+        if update.ends_packet() {
+            self.evaluate(now, sink, is_timed);
         }
-        if is_timed {
+        if is_timed && is_known {
             let end = self.tracer.now();
             self.tracer.time(Function::Features, applied.saturating_sub(start));
-            self.tracer.time(Function::Strategy, end.saturating_sub(applied));
+            if update.ends_packet() {
+                self.tracer.time(Function::Strategy, end.saturating_sub(applied));
+            }
         }
+    }
+
+    /// Ends a packet: the strategy decides on each instrument that the packet changed.
+    #[inline]
+    fn evaluate(&mut self, now: Nanos, sink: &mut impl RequestSink<T>, is_timed: bool) {
+        let mut index = 0;
+        while let Some((instrument, message)) = self.desk.end_packet(index) {
+            index += 1;
+            if self.desk.stopped.is_none() {
+                self.call(now, sink, message, is_timed, |strategy, cx| strategy.on_market(instrument, cx));
+            }
+        }
+        self.desk.clear_changed();
     }
 
     /// Marks every book as stale, because market updates were lost. The next update of an instrument corrects
     /// its state, since each update carries the best prices.
     #[cold]
     pub fn handle_lost_updates(&mut self, now: Nanos, sink: &mut impl RequestSink<T>) {
-        for instrument in 1..=self.desk.instruments.len() {
+        let count = self.desk.instruments.len();
+        for instrument in 1..=count {
+            let has_more = u8::from(instrument < count);
             let (instrument, kind) = (instrument as u16, UpdateKind::Status as u8);
             let health = BookHealth::Stale as u8;
-            let update = MarketUpdate { instrument, kind, health, ..MarketUpdate::default() };
+            let update = MarketUpdate { instrument, kind, health, has_more, ..MarketUpdate::default() };
             self.handle_market(&update, now, sink);
         }
     }
@@ -192,7 +212,7 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
 
     fn notify(&mut self, update: Option<OrderUpdate>, now: Nanos, sink: &mut impl RequestSink<T>) {
         if let Some(update) = update {
-            self.call(now, sink, false, |strategy, cx| strategy.on_order(&update, cx));
+            self.call(now, sink, None, false, |strategy, cx| strategy.on_order(&update, cx));
         }
     }
 
@@ -204,16 +224,16 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         } else if self.is_disconnect_overdue(now) {
             self.stop(StopReason::Disconnected, now, sink);
         } else if self.desk.stopped.is_some() {
-            self.call(now, sink, false, |_, cx| _ = cx.cancel_all());
+            self.call(now, sink, None, false, |_, cx| _ = cx.cancel_all());
         } else {
-            self.call(now, sink, false, |strategy, cx| strategy.on_timer(now, cx));
+            self.call(now, sink, None, false, |strategy, cx| strategy.on_timer(now, cx));
         }
     }
 
     /// Stops trading: cancels every own order and sends no new one. A later stop keeps the first reason.
     pub fn stop(&mut self, reason: StopReason, now: Nanos, sink: &mut impl RequestSink<T>) {
         self.desk.stopped.get_or_insert(reason);
-        self.call(now, sink, false, |_, cx| _ = cx.cancel_all());
+        self.call(now, sink, None, false, |_, cx| _ = cx.cancel_all());
     }
 
     fn is_silent(&self, now: Nanos) -> bool {
@@ -234,9 +254,11 @@ impl<S: Strategy, T: Tracer> TradeEngine<S, T> {
         &mut self,
         now: Nanos,
         sink: &mut impl RequestSink<T>,
+        trigger: Option<Sequence>,
         is_timed: bool,
         call: impl FnOnce(&mut S, &mut Context<'_>),
     ) {
+        sink.set_trigger(trigger);
         let mut port = Port { sink, tracer: &mut self.tracer };
         call(&mut self.strategy, &mut Context::new(&mut self.desk, &mut port, now, is_timed));
     }

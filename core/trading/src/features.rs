@@ -1,6 +1,6 @@
 //! Best prices, and features computed from market data, for strategies.
 
-use tickpath_types::{BookHealth, MarketUpdate, Nanos, Price, Qty, Side, UpdateKind};
+use tickpath_types::{BookHealth, MarketUpdate, Nanos, Price, Qty, Sequence, Side, UpdateKind};
 
 /// A ratio of 1, in parts per million.
 pub const PPM: u64 = 1_000_000;
@@ -75,19 +75,41 @@ pub struct Features {
     aggressive_trade: Option<AggressiveTrade>,
     is_known: bool,
     has_changed: bool,
+    /// True from the instrument's first update of a packet until the end of the packet.
+    is_in_packet: bool,
+    /// Sequence number of the instrument's latest message in the packet; 0 for none.
+    message: Sequence,
 }
 
 impl Features {
-    /// Applies the next update of the instrument.
-    pub fn apply(&mut self, update: &MarketUpdate) {
-        if update.kind() == Some(UpdateKind::Trade) {
+    /// Applies the next update of the instrument. Returns true if it is the instrument's first one since
+    /// [`end_packet`](Self::end_packet).
+    pub fn apply(&mut self, update: &MarketUpdate) -> bool {
+        let is_first = !std::mem::replace(&mut self.is_in_packet, true);
+        if is_first {
+            (self.has_changed, self.message) = (false, Sequence(0));
+        }
+        let kind = update.kind();
+        if kind == Some(UpdateKind::Trade) {
             self.apply_trade(update);
         }
+        // No message of the venue causes a `Status` update.
+        if kind != Some(UpdateKind::Status) {
+            self.message = Sequence(update.sequence);
+        }
         let (bbo, health) = (Bbo { bid: update.bid(), ask: update.ask() }, update.health());
-        self.has_changed = bbo != self.bbo || health != self.health || !self.is_known;
+        self.has_changed |= bbo != self.bbo || health != self.health || !self.is_known;
         self.bbo = bbo;
         self.health = health;
         self.is_known = true;
+        is_first
+    }
+
+    /// Ends the current packet. Returns the sequence number of its latest message about the instrument;
+    /// `None` if only the book's status changed.
+    pub fn end_packet(&mut self) -> Option<Sequence> {
+        self.is_in_packet = false;
+        (self.message != Sequence(0)).then_some(self.message)
     }
 
     /// Records a trade; `self.bbo` must still hold the best prices before it. A trade without a stated
@@ -116,8 +138,8 @@ impl Features {
         &self.bbo
     }
 
-    /// Returns true if the latest update changed the best prices, their quantities or the book's health, or
-    /// was the first. Most updates change none of these.
+    /// Returns true if an update of the latest packet changed the best prices, their quantities or the book's
+    /// health, or was the first. Most packets change none of these.
     #[must_use]
     pub const fn has_changed(&self) -> bool {
         self.has_changed
@@ -207,6 +229,7 @@ mod tests {
         let has_changed = |after: MarketUpdate| {
             let mut features = Features::default();
             features.apply(&market);
+            features.end_packet();
             features.apply(&after);
             features.has_changed()
         };
@@ -230,8 +253,25 @@ mod tests {
         assert!(!features.has_changed(), "nothing was received");
         features.apply(&quote(1, (0, 0), (0, 0)));
         assert!(features.has_changed(), "an empty live book is known now");
+        features.end_packet();
         features.apply(&quote(1, (0, 0), (0, 0)));
         assert!(!features.has_changed());
+    }
+
+    #[test]
+    fn a_packet_has_changed_if_one_of_its_updates_did() {
+        let mut features = Features::default();
+        assert!(features.apply(&MarketUpdate { sequence: 1, ..quote(1, (100, 50), (101, 200)) }));
+        assert_eq!(features.end_packet(), Some(Sequence(1)));
+        let status = MarketUpdate { kind: UpdateKind::Status as u8, ..quote(1, (100, 50), (101, 200)) };
+        assert!(features.apply(&MarketUpdate { sequence: 2, ..quote(1, (99, 50), (101, 200)) }));
+        assert!(!features.apply(&MarketUpdate { sequence: 3, ..quote(1, (99, 50), (101, 200)) }));
+        assert!(!features.apply(&MarketUpdate { sequence: 4, ..status }), "the health changed");
+        assert!(features.has_changed());
+        assert_eq!(features.end_packet(), Some(Sequence(3)));
+        assert!(features.has_changed(), "until the next packet");
+        assert!(features.apply(&status));
+        assert_eq!(features.end_packet(), None);
     }
 
     #[test]

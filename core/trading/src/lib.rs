@@ -2,7 +2,8 @@
 //! [`Strategy`] trait with its implementations.
 //!
 //! A [`TradeEngine`] handles market updates, answers of the venue and time through `handle_*`. Requests leave
-//! through a [`RequestSink`] as soon as the strategy makes them. The engine performs no IO and reads no
+//! through a [`RequestSink`] as soon as the strategy makes them. The strategy decides once for each packet and
+//! changed instrument, after all messages of the packet were applied. The engine performs no IO and reads no
 //! clock, so the same inputs give the same requests, live, simulated or replayed.
 //!
 //! ```
@@ -21,9 +22,8 @@
 //!         "one-bid"
 //!     }
 //!
-//!     fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
-//!         let instrument = update.instrument();
-//!         if let Some((bid, _)) = update.bid()
+//!     fn on_market(&mut self, instrument: InstrumentId, cx: &mut Context<'_>) {
+//!         if let Some((bid, _)) = cx.bbo(instrument).bid
 //!             && cx.open_count(instrument) == 0
 //!         {
 //!             // A refusal is counted by the engine; there is nothing else to do about it here.

@@ -1,7 +1,7 @@
 //! The interface through which an engine sends requests.
 
 use tickpath_timing::{Function, Tracer};
-use tickpath_types::OrderRequest;
+use tickpath_types::{OrderRequest, Sequence};
 
 /// The queue to the venue is full; the request was not accepted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -17,6 +17,12 @@ pub trait RequestSink<T: Tracer> {
     /// # Errors
     /// [`QueueFull`] when the queue has no capacity; the engine then acts as if there had been no request.
     fn send(&mut self, request: &OrderRequest, tracer: &mut T) -> Result<(), QueueFull>;
+
+    /// Names the market message that triggers the following requests: the latest message about the evaluated
+    /// instrument in its packet. `None` if no market message does.
+    fn set_trigger(&mut self, message: Option<Sequence>) {
+        let _ = message;
+    }
 }
 
 /// Collects requests without a limit, for tests and examples.

@@ -1,10 +1,24 @@
 //! The interface of a strategy.
 
-use tickpath_types::{MarketUpdate, Nanos};
+use tickpath_types::{InstrumentId, MarketUpdate, Nanos};
 
-use crate::{Context, OrderUpdate};
+use crate::{Context, Desk, OrderUpdate};
 
 /// Decides which orders to send. It reads the engine's state and sends requests through its [`Context`].
+///
+/// # Market data
+///
+/// Market data arrives in packets of one or several messages. The engine first applies all messages of a
+/// packet; meanwhile it calls [`on_trade`](Strategy::on_trade) for each trade. Then it calls
+/// [`on_market`](Strategy::on_market) once for each instrument that the packet changed, in the order of their
+/// first changes. A decision therefore never rests on a state that a later message of the same packet has
+/// already replaced. States between the messages of a packet are not visible in `on_market`. A strategy that
+/// needs every trade collects them in `on_trade` and decides in `on_market`.
+///
+/// The calls of one packet see the same market, also if the engine reads the packet's messages one by one.
+/// Only `on_order` and `on_timer` may run between the messages of a packet.
+///
+/// # State
 ///
 /// After a stop, the engine calls only `on_order`, so that the strategy's state stays correct. To be
 /// repeatable, a strategy takes time and random seeds as arguments. It does not allocate after the start.
@@ -17,8 +31,16 @@ pub trait Strategy {
         let _ = cx;
     }
 
-    /// Runs after a market update was applied: the context shows best prices, features and P&L after it.
-    fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>);
+    /// Runs for each trade, after it was applied: `desk` shows best prices and features just after it. Cannot
+    /// send requests, because later messages of the packet may follow; `on_market` runs after them.
+    fn on_trade(&mut self, trade: &MarketUpdate, desk: &Desk) {
+        let _ = (trade, desk);
+    }
+
+    /// Runs once per packet for each instrument that the packet changed, after all of its messages were
+    /// applied: the context shows best prices, features and P&L after the packet. A change of a book's health
+    /// counts as a change.
+    fn on_market(&mut self, instrument: InstrumentId, cx: &mut Context<'_>);
 
     /// Runs after an own order changed; orders and positions in the context include the change.
     fn on_order(&mut self, update: &OrderUpdate, cx: &mut Context<'_>) {
@@ -40,8 +62,12 @@ impl<S: Strategy + ?Sized> Strategy for Box<S> {
         (**self).on_start(cx);
     }
 
-    fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
-        (**self).on_market(update, cx);
+    fn on_trade(&mut self, trade: &MarketUpdate, desk: &Desk) {
+        (**self).on_trade(trade, desk);
+    }
+
+    fn on_market(&mut self, instrument: InstrumentId, cx: &mut Context<'_>) {
+        (**self).on_market(instrument, cx);
     }
 
     fn on_order(&mut self, update: &OrderUpdate, cx: &mut Context<'_>) {

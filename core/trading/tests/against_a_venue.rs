@@ -110,7 +110,7 @@ impl tickpath_trading::Strategy for Scripted {
         "scripted"
     }
 
-    fn on_market(&mut self, _: &MarketUpdate, cx: &mut Context<'_>) {
+    fn on_market(&mut self, _: InstrumentId, cx: &mut Context<'_>) {
         if let Some(next) = self.next.take() {
             next(cx);
         }

@@ -8,7 +8,7 @@ use tickpath_trading::{
     TradeEngine,
 };
 use tickpath_types::{
-    CancelReason, ClientOrderId, EnterOrder, Instrument, InstrumentId, MarketUpdate, Nanos, OrderAttributes,
+    CancelReason, ClientOrderId, EnterOrder, Instrument, InstrumentId, Nanos, OrderAttributes,
     OrderEventKind, OrderId, OrderRequest, OrderState, Price, Qty, RejectReason, Side, Symbol, TimeInForce,
     UserRefNum,
 };
@@ -31,7 +31,7 @@ impl Strategy for RecordingStrategy {
         "told"
     }
 
-    fn on_market(&mut self, _: &MarketUpdate, cx: &mut Context<'_>) {
+    fn on_market(&mut self, _: InstrumentId, cx: &mut Context<'_>) {
         if let Some(step) = self.next.take() {
             step(cx);
         }

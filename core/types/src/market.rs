@@ -335,8 +335,8 @@ pub struct MarketUpdate {
     pub reason: u8,
     /// Code of the [`TradingState`] in an [`UpdateKind::Status`]; 0 in other kinds, or if unknown.
     pub trading: u8,
-    /// Padding; always zero.
-    pub reserved: u8,
+    /// 1 if updates of the same packet follow; 0 in the last update of a packet.
+    pub has_more: u8,
 }
 
 impl MarketUpdate {
@@ -390,6 +390,12 @@ impl MarketUpdate {
     #[must_use]
     pub const fn trading(&self) -> Option<TradingState> {
         TradingState::from_code(self.trading)
+    }
+
+    /// Whether this is the last update of its packet.
+    #[must_use]
+    pub const fn ends_packet(&self) -> bool {
+        self.has_more == 0
     }
 
     /// Health of the book; an unknown code counts as suspect.

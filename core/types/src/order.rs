@@ -287,6 +287,16 @@ impl OrderRequest {
     pub const fn is_new_order(&self) -> bool {
         matches!(self, OrderRequest::Enter(_) | OrderRequest::Replace(_))
     }
+
+    /// True when the request enters an order that may take liquidity: a new order that is not post-only.
+    #[must_use]
+    pub const fn may_take_liquidity(&self) -> bool {
+        match self {
+            OrderRequest::Enter(order) => !order.post_only,
+            OrderRequest::Replace(order) => !order.post_only,
+            _ => false,
+        }
+    }
 }
 
 /// State of an order when it is accepted.

@@ -138,7 +138,7 @@ const _: () = assert!(offset_of!(Header, layout) == 88 && offset_of!(Header, che
 
 // docs/shm.md documents the offsets of an update's fields in the stream.
 const _: () = assert!(size_of::<MarketUpdate>() == 80 && offset_of!(MarketUpdate, instrument) == 72);
-const _: () = assert!(offset_of!(MarketUpdate, health) == 76 && offset_of!(MarketUpdate, reserved) == 79);
+const _: () = assert!(offset_of!(MarketUpdate, health) == 76 && offset_of!(MarketUpdate, has_more) == 79);
 
 /// Sizes and time base of a new segment of market data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

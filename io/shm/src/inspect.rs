@@ -127,7 +127,7 @@ fn verify_stream(segment: &SegmentReader, verified: &mut Verified) {
         match stream.try_recv() {
             Ok(Some(update)) => {
                 verified.updates += 1;
-                if update.kind().is_none() || update.reserved != 0 {
+                if update.kind().is_none() || update.has_more > 1 {
                     let at = stream.position();
                     verified.problem(|| {
                         format!("update {at}: it has values that no writer of this version sends")

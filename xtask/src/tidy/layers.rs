@@ -79,6 +79,7 @@ const CRATES: &[(&str, &[&str])] = &[
         &[
             "apps/deribit-link",
             "apps/exchange",
+            "apps/feedhandler",
             "apps/gateway",
             "apps/replay",
             "apps/shell",

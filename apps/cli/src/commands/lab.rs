@@ -16,7 +16,7 @@ use tickpath_types::Nanos;
 use super::{INTERRUPTED, json};
 
 /// Names of the benchmark rows that are measured in a run of the demo's whole market.
-const DEMO_ROWS: [&str; 2] = ["tick_to_trade_software", "hot_allocations"];
+const DEMO_ROWS: [&str; 2] = ["demo_tick_to_trade_software", "hot_allocations"];
 /// Trading time of the demo's market in each round, without `--quick`.
 const DEMO_TIME: Nanos = Nanos::from_secs(5);
 /// As [`DEMO_TIME`], with `--quick`.

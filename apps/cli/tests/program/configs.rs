@@ -32,7 +32,7 @@ fn every_sample_is_valid_for_its_program() {
                 "trader configuration",
                 &["strategy = \"random\"", "max_position = 5000", "\"order-gateway\""][..],
             ),
-            "demo.toml" => ("demo configuration", &["rate = 20000", "loss = \"0.1%\"", "maker-gateway"][..]),
+            "demo.toml" => ("demo configuration", &["rate = 20000", "loss = \"0.1%\"", "order-gateway"][..]),
             "feed.toml" => (
                 "feed handler configuration",
                 &["name = \"itch\"", "reorder_wait = \"1ms\"", "max_orders = 1048576"][..],

@@ -132,8 +132,8 @@ fn all_agents_may_share_one_thread() {
         idle = "yield"
         [[placement.thread]]
         name = "everything"
-        agents = ["order-server", "matcher", "publisher", "feed-handler", "maker", "maker-gateway",
-                  "taker", "taker-gateway", "crowd"]
+        agents = ["order-server", "matcher", "publisher", "feed-handler", "taker", "maker", "order-gateway",
+                  "crowd"]
     "#;
     std::fs::write(&file, text).unwrap();
     let loaded = DemoSettings::load(Some(&file)).unwrap();

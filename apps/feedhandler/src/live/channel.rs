@@ -153,22 +153,23 @@ where
 
     fn do_work(&mut self, now: Nanos, segment: &mut Option<Segment>) -> std::io::Result<usize> {
         let LiveChannel { handler, batch, output, .. } = self;
-        let out = &mut output.sink(segment);
+        let mut out = output.sink(segment);
         let mut work = 0;
         if let ChannelHandler { lines: Some(lines), channel, .. } = &mut *handler {
             work += lines.recv_batch(batch, |line, datagram| {
                 let is_admitted = channel.books_mut().admits(datagram);
                 if is_admitted {
-                    channel.handle_packet(now, line, datagram, out);
+                    channel.handle_packet(now, line, datagram, &mut out);
                 }
                 is_admitted
             })?;
         }
-        work += handler.handle_timeout(now, out);
+        work += handler.handle_timeout(now, &mut out);
         let channel = &handler.channel;
         if handler.lines.is_none() || channel.arbiter().has_gap() || channel.needs_snapshot() {
-            work += handler.recover(now, ANSWERS_PER_CYCLE, out);
+            work += handler.recover(now, ANSWERS_PER_CYCLE, &mut out);
         }
+        drop(out);
         if work > 0 {
             self.output.name(self.handler.channel.books().instruments(), segment);
         }

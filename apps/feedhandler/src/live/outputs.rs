@@ -1,7 +1,7 @@
 //! The outputs of a feed handler for other processes, and its reports of suspect books.
 
 use tickpath_book::BooksById;
-use tickpath_feed::{Instruments, UpdateListener};
+use tickpath_feed::{Instruments, Line, UpdateListener};
 use tickpath_shm::{Folder, SegmentConfig, SegmentName, SegmentWriter, ShmError, TimeBase};
 use tickpath_types::{
     BookHealth, InstrumentId, MarketUpdate, Nanos, SuspectReason, Symbol, TopOfBook, UpdateKind,
@@ -104,7 +104,7 @@ impl ChannelOutput {
     }
 
     pub(super) fn sink<'a>(&'a mut self, segment: &'a mut Option<Segment>) -> Sink<'a> {
-        Sink { output: self, segment: segment.as_mut() }
+        Sink { output: self, segment: segment.as_mut(), held: None }
     }
 
     /// Returns whether a symbol is configured for the outputs.
@@ -165,9 +165,34 @@ impl ChannelOutput {
 pub(super) struct Sink<'a> {
     output: &'a mut ChannelOutput,
     segment: Option<&'a mut Segment>,
+    /// The latest update for the stream, held until the next one or the end of the packet, which decides its
+    /// [`MarketUpdate::has_more`].
+    held: Option<MarketUpdate>,
+}
+
+impl Sink<'_> {
+    #[inline]
+    fn end_packet(&mut self) {
+        if let (Some(segment), Some(update)) = (&mut self.segment, self.held.take()) {
+            segment.writer.send(&update);
+        }
+    }
+}
+
+/// Ends the last packet.
+impl Drop for Sink<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        self.end_packet();
+    }
 }
 
 impl UpdateListener for Sink<'_> {
+    #[inline]
+    fn on_packet(&mut self, _: Line) {
+        self.end_packet();
+    }
+
     #[inline]
     fn on_update(&mut self, update: &MarketUpdate) {
         let output = &mut *self.output;
@@ -184,7 +209,9 @@ impl UpdateListener for Sink<'_> {
             Row::At(row) => {
                 let written = segment.writer.write(usize::from(row), quote);
                 debug_assert!(written.is_ok(), "rows are taken within the segment's bound");
-                segment.writer.send(&MarketUpdate { instrument: row, ..*update });
+                if let Some(held) = self.held.replace(MarketUpdate { instrument: row, ..*update }) {
+                    segment.writer.send(&MarketUpdate { has_more: 1, ..held });
+                }
             }
             Row::Unnamed => output.has_unnamed = true,
             Row::Unpublished => {}

@@ -1,14 +1,11 @@
-//! Tests of the choice of the line reader, and of the distribution of a packet's messages over duty cycles.
+//! Tests of the choice of the line reader, and of duty cycles, each of which applies one packet.
 
 use tickpath_feedhandler::{LineReader, ReadBy};
-use tickpath_nasdaq::moldudp64::PacketBuilder;
-use tickpath_types::{Nanos, Sequence};
+use tickpath_types::Nanos;
 
 use crate::READER;
-use crate::channel::{Channel, assert_equal_books, of_messages, session};
+use crate::channel::{Channel, assert_equal_books};
 
-/// Maximum number of messages in a packet that is spread over duty cycles.
-const SPREAD_MAX: usize = 8;
 /// Number of messages sent before those under test. Every later message causes an update for the engines.
 const OPENING: u64 = 30;
 
@@ -46,17 +43,17 @@ fn auto_prefers_a_ring_and_falls_back_to_sockets() {
 }
 
 #[test]
-fn short_packets_are_delivered_one_message_per_cycle() {
+fn a_duty_cycle_delivers_a_packet_and_marks_its_last_update() {
     let Some(mut channel) = opened() else { return };
     let mut first = OPENING + 1;
-    for count in 1..=SPREAD_MAX {
+    for count in (1..=10).chain([15]) {
         let packet = channel.packet(first, count);
         channel.send(0, &packet);
-        for message in first..first + count as u64 {
-            assert_eq!(channel.take_received(), [message], "of {count} from {first}");
-            channel.run_cycle();
-        }
-        assert!(channel.take_received().is_empty(), "of {count} from {first}");
+        let flags: Vec<u8> = channel.received.iter().map(|update| update.has_more).collect();
+        assert!(
+            flags.split_last().is_some_and(|(last, others)| *last == 0 && others.iter().all(|it| *it == 1))
+        );
+        assert_eq!(channel.take_received(), (first..first + count as u64).collect::<Vec<_>>());
         // Line B sends a duplicate of the packet.
         channel.send(1, &packet);
         channel.run_cycle();
@@ -66,16 +63,7 @@ fn short_packets_are_delivered_one_message_per_cycle() {
 }
 
 #[test]
-fn longer_packets_are_delivered_at_once() {
-    let Some(mut channel) = opened() else { return };
-    let packet = channel.packet(OPENING + 1, SPREAD_MAX + 1);
-    channel.send(0, &packet);
-    let all: Vec<_> = (1..=SPREAD_MAX as u64 + 1).map(|message| OPENING + message).collect();
-    assert_eq!(channel.take_received(), all);
-}
-
-#[test]
-fn deferred_messages_precede_the_next_packet() {
+fn packets_are_delivered_in_order() {
     let Some(mut channel) = opened() else { return };
     let mut first = OPENING + 1;
     for count in [5, 2, 12, 3, 8, 1] {
@@ -91,16 +79,13 @@ fn deferred_messages_precede_the_next_packet() {
 }
 
 #[test]
-fn the_rest_of_a_longer_duplicate_is_deferred() {
+fn the_rest_of_a_longer_duplicate_is_delivered() {
     let Some(mut channel) = opened() else { return };
     let (start, whole) = (channel.packet(OPENING + 1, 2), channel.packet(OPENING + 1, 4));
     channel.send(0, &start);
-    channel.run_cycle();
     assert_eq!(channel.take_received(), [OPENING + 1, OPENING + 2]);
     channel.send(1, &whole);
-    assert_eq!(channel.take_received(), [OPENING + 3]);
-    channel.run_cycle();
-    assert_eq!(channel.take_received(), [OPENING + 4]);
+    assert_eq!(channel.take_received(), [OPENING + 3, OPENING + 4]);
 }
 
 #[test]
@@ -112,36 +97,6 @@ fn a_packet_that_closes_a_gap_is_delivered_at_once() {
     assert!(channel.take_received().is_empty());
     channel.send(1, &missing);
     assert_eq!(channel.take_received(), [1, 2, 3, 4, 5].map(|message| OPENING + message));
-}
-
-#[test]
-fn closing_delivers_deferred_messages() {
-    let Some(mut channel) = opened() else { return };
-    let packet = channel.packet(OPENING + 1, 6);
-    channel.send(0, &packet);
-    assert_eq!(channel.take_received(), [OPENING + 1]);
-    let (feed, _, received) = channel.close();
-    assert_eq!(of_messages(&received), [2, 3, 4, 5, 6].map(|message| OPENING + message));
-    assert_eq!((feed.builder.messages, feed.next_sequence), (OPENING + 6, Sequence(OPENING + 7)));
-}
-
-#[test]
-fn a_message_too_long_to_defer_keeps_the_order() {
-    let Some(mut channel) = opened() else { return };
-    let mut packet = PacketBuilder::new([0; 1_400], session(), Sequence(OPENING + 1));
-    let mut long = [0; 60];
-    long[0] = b'?';
-    let messages = &channel.recording.messages[OPENING as usize..];
-    for message in [&messages[0][..], &messages[1], &messages[2], &long, &messages[3]] {
-        packet.push(message).unwrap();
-    }
-    let packet = packet.finish().to_vec();
-    channel.send(0, &packet);
-    assert_eq!(channel.take_received(), [1, 2, 3, 5].map(|message| OPENING + message), "all at once then");
-    channel.run_cycle();
-    assert!(channel.take_received().is_empty());
-    let (feed, ..) = channel.close();
-    assert_eq!((feed.builder.messages, feed.builder.unknown_type), (OPENING + 5, 1));
 }
 
 #[test]
@@ -173,12 +128,8 @@ fn warm_up_runs_have_no_effect() {
     let packet = channel.packet(OPENING + 1, 3);
     channel.send(0, &packet);
     channel.take_received();
-    for message in [2, 3] {
-        channel.warm_up(100);
-        assert!(channel.received.is_empty());
-        channel.run_cycle();
-        assert_eq!(channel.take_received(), [OPENING + message]);
-    }
+    channel.warm_up(100);
+    assert!(channel.received.is_empty());
     let rest = channel.recording.packets().into_iter().filter(|(first, _)| *first > OPENING + 3);
     let first = OPENING + 4;
     let next = rest.clone().next().unwrap().0;

@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use tempfile::NamedTempFile;
-use tickpath_book::DirectBooks;
+use tickpath_book::PackedBooks;
 use tickpath_feed::{BookBuilder, IgnoreUpdates};
 use tickpath_replay::{FileReport, ReplayOptions, replay};
 
@@ -79,7 +79,7 @@ impl RecordedDay {
 /// Returns the nanoseconds per message of the work of `itch_books_500`.
 fn books_alone(day: &Day, context: &Context) -> anyhow::Result<f64> {
     let config = &day.standard.config;
-    let mut builder: BookBuilder<DirectBooks> = itch_books::empty(config);
+    let mut builder: BookBuilder<PackedBooks> = itch_books::empty(config);
     let elapsed = context.timed(|| {
         itch_books::apply(&mut builder, &day.file.bytes, &mut IgnoreUpdates);
         Ok(())

@@ -24,6 +24,9 @@ pub(super) fn check(case: &Case<'_>) {
                 _ => {}
             }
         }
+        if instance.unrecorded == 0 && instance.updates.last().is_some_and(|update| !update.ends_packet()) {
+            case.fail(|| "the last packet has no last update".to_owned());
+        }
         if instance.ended_at.is_none() {
             case.about(name);
             check_end(case, instance, &displayed);
@@ -47,7 +50,7 @@ fn check_updates(case: &Case<'_>, expected: &[Option<MarketUpdate>], instance: &
         if update.kind() == Some(UpdateKind::Status) {
             continue;
         }
-        let actual = MarketUpdate { health: 0, ..*update };
+        let actual = MarketUpdate { health: 0, has_more: 0, ..*update };
         let next_expected = expected.next();
         if next_expected != Some(&actual) {
             return case.fail(|| format!("published {actual:?}, and next is {next_expected:?}"));
@@ -77,7 +80,7 @@ fn check_recovered(case: &Case<'_>, expected: &[Option<MarketUpdate>], instance:
                 (BookHealth::Live | BookHealth::Recovering, _) => {
                     let here = all.partition_point(|expected| expected.sequence < update.sequence);
                     let place = next.unwrap_or(here);
-                    let actual = MarketUpdate { health: 0, ..*update };
+                    let actual = MarketUpdate { health: 0, has_more: 0, ..*update };
                     let next_expected = all.get(place).copied();
                     if next_expected != Some(&actual) {
                         return case.fail(|| format!("published {actual:?}, and next is {next_expected:?}"));

@@ -21,13 +21,12 @@ impl Strategy for Watcher {
         "watcher"
     }
 
-    fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
-        self.stale += usize::from(update.health() == BookHealth::Stale);
-        if update.kind() == Some(UpdateKind::Status) {
-            return;
-        }
-        self.bids.push((update.instrument(), Price(update.bid.price)));
-        let order = NewOrder::limit(update.instrument(), Side::Buy, Qty(1), Price(update.bid.price));
+    fn on_market(&mut self, instrument: InstrumentId, cx: &mut Context<'_>) {
+        let features = cx.features(instrument).unwrap();
+        self.stale += usize::from(features.health() == BookHealth::Stale);
+        let Some((bid, _)) = features.bbo().bid else { return };
+        self.bids.push((instrument, bid));
+        let order = NewOrder::limit(instrument, Side::Buy, Qty(1), bid);
         self.refusals.extend(cx.enter(&order).err());
     }
 }
@@ -57,12 +56,12 @@ fn a_strategy_runs_on_the_stream_of_a_segment_and_cannot_enter_orders() {
     let mut stream = open().unwrap();
     let symbols: Vec<&str> = stream.desk().instruments().iter().map(|it| it.symbol.as_str()).collect();
     assert_eq!(symbols, ["ALPHA", "BRAVO"]);
-    for (row, bid) in [(0, 1_000_000), (1, 2_000_000), (2, 3_000_000)] {
-        writer.send(&update(row, bid));
+    for (row, bid) in [(0, 900_000), (1, 2_000_000), (0, 1_000_000), (2, 3_000_000)] {
+        writer.send(&MarketUpdate { has_more: u8::from(row < 2), ..update(row, bid) });
     }
-    assert_eq!(stream.do_work(Nanos(1)).unwrap(), 3);
+    assert_eq!(stream.do_work(Nanos(1)).unwrap(), 4);
     let expected = [(InstrumentId(1), Price(1_000_000)), (InstrumentId(2), Price(2_000_000))];
-    assert_eq!(stream.strategy().bids, expected, "row 2 has no name");
+    assert_eq!(stream.strategy().bids, expected, "once each at the end of the packet; row 2 has no name");
     assert_eq!(stream.strategy().refusals, [Refusal::NotConnected; 2]);
 
     for bid in 0..2 * STREAM.cast_signed() {

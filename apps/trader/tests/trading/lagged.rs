@@ -9,8 +9,8 @@ use tickpath_timing::{MarketId, Stamp, StampKind, Token, Trace};
 use tickpath_trader::{EngineAgent, EngineIdentity, EngineRings};
 use tickpath_trading::{Context, EngineConfig, GatewayEvent, KillSwitch, Limits, Strategy, TradeEngine};
 use tickpath_types::{
-    BookHealth, EnterOrder, MarketUpdate, Nanos, OrderEventKind, OrderId, OrderRequest, OrderState, Sequence,
-    SessionId, UserRefNum,
+    BookHealth, EnterOrder, InstrumentId, MarketUpdate, Nanos, OrderEventKind, OrderId, OrderRequest,
+    OrderState, Sequence, SessionId, UserRefNum,
 };
 
 use crate::site::{ALPHA, buy, instruments};
@@ -28,6 +28,7 @@ fn update(sequence: u64) -> MarketUpdate {
 struct Slow {
     market: Arc<Mutex<broadcast::Sender<MarketUpdate>>>,
     order: Option<UserRefNum>,
+    packets: u64,
 }
 
 impl Strategy for Slow {
@@ -35,14 +36,15 @@ impl Strategy for Slow {
         "slow"
     }
 
-    fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
-        match update.sequence {
+    fn on_market(&mut self, instrument: InstrumentId, cx: &mut Context<'_>) {
+        self.packets += 1;
+        match self.packets {
             1 => self.order = cx.enter(&buy(10, 999_000)).ok(),
             2 => {
                 let mut market = self.market.lock().unwrap();
-                (3..3 + 2 * CAPACITY as u64).for_each(|sequence| market.send(self::update(sequence)));
+                (3..3 + 2 * CAPACITY as u64).for_each(|sequence| market.send(update(sequence)));
             }
-            _ if update.health() == BookHealth::Stale => {
+            _ if cx.features(instrument).unwrap().health() == BookHealth::Stale => {
                 cx.cancel(self.order.take().unwrap()).unwrap();
             }
             _ => {}
@@ -67,7 +69,7 @@ fn requests_after_lost_updates_have_no_trigger() {
     let (mut answers, events) = spsc::channel(4);
     let (requests_in, mut requests) = spsc::channel(4);
     let (tracer, mut stamps) = Trace::new(1 << 10);
-    let strategy = Slow { market: Arc::clone(&market), order: None };
+    let strategy = Slow { market: Arc::clone(&market), order: None, packets: 0 };
     let limits = [Limits::default().in_lots(&instruments().as_slice()[0])];
     let engine =
         TradeEngine::new(&EngineConfig::default(), instruments().as_slice(), &limits, strategy, tracer)

@@ -11,6 +11,7 @@ mod lost;
 mod other_symbols;
 mod restart;
 mod script;
+mod sessions;
 mod site;
 mod strategy;
 mod threads;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
 use tickpath_trading::{Bbo, Context, NewOrder, OrderChange, OrderUpdate, Refusal, Strategy};
-use tickpath_types::{MarketUpdate, Nanos, Price, Qty, UserRefNum};
+use tickpath_types::{InstrumentId, Nanos, Price, Qty, UserRefNum};
 
 use crate::site::ALPHA;
 
@@ -56,7 +56,7 @@ impl Strategy for Script {
         self.log.lock().unwrap().starts += 1;
     }
 
-    fn on_market(&mut self, _: &MarketUpdate, cx: &mut Context<'_>) {
+    fn on_market(&mut self, _: InstrumentId, cx: &mut Context<'_>) {
         self.log.lock().unwrap().bbo = cx.bbo(ALPHA);
     }
 

@@ -1,7 +1,7 @@
 //! A market maker that quotes both sides around the fair price.
 
 use tickpath_types::{
-    BookHealth, CancelReason, Instrument, InstrumentId, MarketUpdate, Nanos, Price, Qty, RejectReason, Side,
+    BookHealth, CancelReason, Instrument, InstrumentId, Nanos, Price, Qty, RejectReason, Side,
 };
 
 use crate::{
@@ -192,9 +192,9 @@ impl Strategy for MarketMaker {
         "maker"
     }
 
-    fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
-        if cx.features(update.instrument()).is_some_and(Features::has_changed) {
-            self.quote(update.instrument(), cx);
+    fn on_market(&mut self, instrument: InstrumentId, cx: &mut Context<'_>) {
+        if cx.features(instrument).is_some_and(Features::has_changed) {
+            self.quote(instrument, cx);
         }
     }
 

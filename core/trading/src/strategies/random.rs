@@ -1,6 +1,6 @@
 //! A strategy that sends random orders, to exercise the engine, the gateway and the venue.
 
-use tickpath_types::{Instrument, InstrumentId, MarketUpdate, Nanos, Price, Qty, Rng, Side};
+use tickpath_types::{Instrument, InstrumentId, Nanos, Price, Qty, Rng, Side};
 
 use crate::{Context, NewOrder, OwnState, Strategy};
 
@@ -80,7 +80,7 @@ impl Strategy for RandomStrategy {
         "random"
     }
 
-    fn on_market(&mut self, _: &MarketUpdate, cx: &mut Context<'_>) {
+    fn on_market(&mut self, _: InstrumentId, cx: &mut Context<'_>) {
         self.on_timer(cx.now(), cx);
     }
 

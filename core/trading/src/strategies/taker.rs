@@ -1,8 +1,8 @@
 //! A taker that trades in the direction of large trades.
 
-use tickpath_types::{InstrumentId, Liquidity, MarketUpdate, Nanos, Qty, UpdateKind};
+use tickpath_types::{InstrumentId, Liquidity, MarketUpdate, Nanos, Qty, Side};
 
-use crate::{Context, NewOrder, OrderChange, OrderUpdate, Strategy};
+use crate::{Context, Desk, NewOrder, OrderChange, OrderUpdate, Strategy};
 
 /// Number of own orders per instrument whose venue times are kept, to recognise their executions in market
 /// data that lags behind the answers by up to this many orders.
@@ -12,7 +12,7 @@ const OWN_ORDERS: usize = 8;
 /// the best price, the taker sends an IOC order for a clip in the same direction. The order has the best
 /// remaining price and whole lots; if no lot remains, none is sent.
 ///
-/// Each incoming order is followed once. Those that trade while an own order is open in the instrument are
+/// Each incoming order is followed once, and of several in one packet the last. Those that trade while an own order is open in the instrument are
 /// never followed. The taker's own orders are not followed either: their executions have the same venue time
 /// in the answers and in market data, which identifies them, whichever comes first. Clip, threshold and
 /// position are in the instrument's [`Limits`](crate::Limits).
@@ -20,6 +20,8 @@ const OWN_ORDERS: usize = 8;
 pub struct LiquidityTaker {
     /// Venue times of the incoming orders not to follow, by instrument.
     ignored: Box<[IgnoredTimes]>,
+    /// Sides of the large incoming orders of the current packet, by instrument.
+    large: Box<[Option<Side>]>,
 }
 
 /// Venue times of the incoming orders of one instrument that are not followed.
@@ -49,29 +51,42 @@ impl LiquidityTaker {
     /// Creates a taker in the instruments 1 to `instrument_count`.
     #[must_use]
     pub fn new(instrument_count: usize) -> LiquidityTaker {
-        LiquidityTaker { ignored: vec![IgnoredTimes::default(); instrument_count].into() }
+        LiquidityTaker {
+            ignored: vec![IgnoredTimes::default(); instrument_count].into(),
+            large: vec![None; instrument_count].into(),
+        }
     }
 
     fn ignored(&mut self, id: InstrumentId) -> Option<&mut IgnoredTimes> {
-        self.ignored.get_mut(usize::from(id.0).wrapping_sub(1))
+        self.ignored.get_mut(index_of(id))
     }
 
-    fn order_to_follow(&mut self, id: InstrumentId, cx: &Context<'_>) -> Option<NewOrder> {
-        let (features, limits) = (cx.features(id)?, cx.limits(id)?);
-        let trade = features.aggressive_trade()?;
+    /// Returns the side of the incoming order that has just traded, if the order is large and not ignored.
+    /// From then on it is ignored.
+    fn large_order(&mut self, id: InstrumentId, desk: &Desk) -> Option<Side> {
+        let trade = desk.features(id)?.aggressive_trade()?;
         let ignored = self.ignored(id)?;
-        if trade.ratio_ppm() < limits.threshold || ignored.has(trade.ts_event) {
+        if trade.ratio_ppm() < desk.risk().limits(id)?.threshold || ignored.has(trade.ts_event) {
             return None;
         }
         ignored.large = Some(trade.ts_event);
+        Some(trade.aggressor)
+    }
+
+    fn order_to_follow(id: InstrumentId, side: Side, cx: &Context<'_>) -> Option<NewOrder> {
         if cx.open_count(id) != 0 {
             return None;
         }
-        let (price, available) = features.bbo().best(trade.aggressor.opposite())?;
+        let (price, available) = cx.features(id)?.bbo().best(side.opposite())?;
         let lot = cx.instrument(id)?.lot_size.0;
-        let lots = limits.clip.0.min(available.0) / lot;
-        (lots > 0).then(|| NewOrder::ioc(id, trade.aggressor, Qty(lots * lot), price))
+        let lots = cx.limits(id)?.clip.0.min(available.0) / lot;
+        (lots > 0).then(|| NewOrder::ioc(id, side, Qty(lots * lot), price))
     }
+}
+
+/// Returns the index of an instrument. Ids start at 1; the invalid id 0 wraps to an index out of range.
+const fn index_of(id: InstrumentId) -> usize {
+    (id.0 as usize).wrapping_sub(1)
 }
 
 impl Strategy for LiquidityTaker {
@@ -79,11 +94,18 @@ impl Strategy for LiquidityTaker {
         "taker"
     }
 
-    fn on_market(&mut self, update: &MarketUpdate, cx: &mut Context<'_>) {
-        if update.kind() != Some(UpdateKind::Trade) {
-            return;
+    fn on_trade(&mut self, trade: &MarketUpdate, desk: &Desk) {
+        let id = trade.instrument();
+        if let Some(side) = self.large_order(id, desk)
+            && let Some(large) = self.large.get_mut(index_of(id))
+        {
+            *large = Some(side);
         }
-        if let Some(order) = self.order_to_follow(update.instrument(), cx) {
+    }
+
+    fn on_market(&mut self, instrument: InstrumentId, cx: &mut Context<'_>) {
+        let large = self.large.get_mut(index_of(instrument)).and_then(Option::take);
+        if let Some(order) = large.and_then(|side| LiquidityTaker::order_to_follow(instrument, side, cx)) {
             // The engine counts refusals, and a missed opportunity is not retried.
             let _ = cx.enter(&order);
         }

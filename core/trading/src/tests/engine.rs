@@ -1,14 +1,14 @@
 use tickpath_timing::{Function, NoTrace, StampKind, Trace};
 use tickpath_types::{
-    BookHealth, CancelReason, Instrument, InstrumentId, MarketUpdate, Nanos, OrderRequest, Price, Qty, Side,
-    UserRefNum,
+    BookHealth, CancelReason, Instrument, InstrumentId, MarketUpdate, Nanos, OrderRequest, Price, PriceLevel,
+    Qty, Sequence, Side, UpdateKind, UserRefNum,
 };
 
 use super::Scripted;
 use crate::testing::{LIMITS, Rig, canceled, executed, instrument, quote};
 use crate::{
-    ConfigError, EngineConfig, Limits, MakerConfig, MarketMaker, Money, NewOrder, QueueFull, Refusal,
-    RequestSink, RiskResult, StopReason, TradeEngine,
+    ConfigError, Context, Desk, EngineConfig, Limits, MakerConfig, MarketMaker, Money, NewOrder, QueueFull,
+    Refusal, RequestSink, RiskResult, StopReason, Strategy, TradeEngine,
 };
 
 const ONE: InstrumentId = InstrumentId(1);
@@ -278,4 +278,112 @@ fn functions_are_timed_once_in_sixteen_updates() {
     });
     let count = |function| timed.iter().filter(|timed| **timed == function).count();
     assert_eq!((count(Function::Features), count(Function::Strategy), count(Function::Risk)), (3, 3, 2));
+}
+
+/// Returns an update that is not the last of its packet.
+fn followed(update: MarketUpdate) -> MarketUpdate {
+    MarketUpdate { has_more: 1, ..update }
+}
+
+/// A strategy that records its trades and evaluations, each with the best bid that it sees.
+#[derive(Default)]
+struct Recorder(Vec<(&'static str, u16, i64)>);
+
+impl Strategy for Recorder {
+    fn name(&self) -> &str {
+        "recorder"
+    }
+
+    fn on_trade(&mut self, trade: &MarketUpdate, desk: &Desk) {
+        let bid = desk.features(trade.instrument()).unwrap().bbo().bid.unwrap().0;
+        self.0.push(("trade", trade.instrument, bid.0));
+    }
+
+    fn on_market(&mut self, instrument: InstrumentId, cx: &mut Context<'_>) {
+        self.0.push(("market", instrument.0, cx.bbo(instrument).bid.map_or(0, |(bid, _)| bid.0)));
+    }
+}
+
+#[test]
+fn a_packet_evaluates_each_changed_instrument_once() {
+    let mut rig = Rig::new(Recorder::default());
+    let mut packet = |updates: &[MarketUpdate]| {
+        updates.iter().for_each(|update| _ = rig.market(*update));
+        std::mem::take(&mut rig.engine.strategy_mut().0)
+    };
+    let bid = |instrument, bid| quote(instrument, (bid, 10), (110, 10));
+    assert_eq!(packet(&[bid(1, 100)]), [("market", 1, 100)]);
+    assert_eq!(packet(&[followed(bid(1, 101)), followed(bid(1, 102)), bid(1, 103)]), [("market", 1, 103)]);
+    assert_eq!(packet(&[followed(bid(2, 90)), followed(bid(1, 104))]), [], "the packet has not ended");
+    assert_eq!(packet(&[followed(bid(2, 91)), bid(1, 105)]), [("market", 2, 91), ("market", 1, 105)]);
+    assert_eq!(
+        packet(&[followed(bid(1, 106)), bid(3, 50)]),
+        [("market", 1, 106)],
+        "an unknown instrument ends a packet too"
+    );
+    assert_eq!(rig.engine.desk().counters().market_updates, 10);
+}
+
+#[test]
+fn each_trade_of_a_packet_is_delivered() {
+    let mut rig = Rig::new(Recorder::default());
+    let trade = |bid| MarketUpdate {
+        kind: UpdateKind::Trade as u8,
+        bid: PriceLevel { price: bid, qty: 10 },
+        ..quote(1, (bid, 10), (110, 10))
+    };
+    for update in
+        [followed(trade(100)), followed(trade(99)), followed(quote(1, (98, 10), (110, 10))), trade(97)]
+    {
+        rig.market(update);
+    }
+    let expected = [("trade", 1, 100), ("trade", 1, 99), ("trade", 1, 97), ("market", 1, 97)];
+    assert_eq!(rig.engine.strategy().0, expected);
+    rig.stop(StopReason::Killed);
+    rig.market(trade(96));
+    assert_eq!(rig.engine.strategy().0.len(), 4, "none after a stop");
+}
+
+#[test]
+fn lost_updates_end_the_packet() {
+    let mut rig = Rig::new(Recorder::default());
+    rig.market(followed(quote(2, (100, 10), (110, 10))));
+    rig.engine.handle_lost_updates(rig.now, &mut Vec::new());
+    assert_eq!(rig.engine.strategy().0, [("market", 2, 0), ("market", 1, 0)]);
+}
+
+/// A sink that records the trigger of each request.
+#[derive(Default)]
+struct Triggers {
+    trigger: Option<Sequence>,
+    of_requests: Vec<Option<Sequence>>,
+}
+
+impl<T: tickpath_timing::Tracer> RequestSink<T> for Triggers {
+    fn send(&mut self, _: &OrderRequest, _: &mut T) -> Result<(), QueueFull> {
+        self.of_requests.push(self.trigger);
+        Ok(())
+    }
+
+    fn set_trigger(&mut self, message: Option<Sequence>) {
+        self.trigger = message;
+    }
+}
+
+#[test]
+fn a_request_is_triggered_by_the_latest_message_about_its_instrument() {
+    let maker = MarketMaker::new(MakerConfig::default());
+    let instruments = [instrument(1), instrument(2)];
+    let limits = [Limits { max_open_orders: 100, ..LIMITS }; 2];
+    let mut engine =
+        TradeEngine::new(&EngineConfig::default(), &instruments, &limits, maker, NoTrace).unwrap();
+    let mut sink = Triggers::default();
+    let update = |sequence, id| MarketUpdate { sequence, ..quote(id, (100, 100), (110, 100)) };
+    for update in [followed(update(7, 1)), followed(update(8, 2)), update(9, 1)] {
+        engine.handle_market(&update, Nanos(1), &mut sink);
+    }
+    assert_eq!(sink.of_requests, [9, 9, 8, 8].map(|sequence| Some(Sequence(sequence))));
+    sink.of_requests.clear();
+    engine.stop(StopReason::Killed, Nanos(2), &mut sink);
+    assert_eq!(sink.of_requests, [None; 4]);
 }

@@ -8,7 +8,7 @@ mod repeatable;
 mod taker;
 mod warm_up;
 
-use tickpath_types::{MarketUpdate, Nanos};
+use tickpath_types::{InstrumentId, Nanos};
 
 use crate::testing::Rig;
 use crate::{Context, OrderUpdate, Strategy};
@@ -38,7 +38,7 @@ impl Strategy for Scripted {
         self.starts += 1;
     }
 
-    fn on_market(&mut self, _: &MarketUpdate, cx: &mut Context<'_>) {
+    fn on_market(&mut self, _: InstrumentId, cx: &mut Context<'_>) {
         if let Some(next) = self.next.take() {
             next(cx);
         }

@@ -61,6 +61,22 @@ fn one_order_is_in_flight_at_a_time() {
 }
 
 #[test]
+fn it_follows_an_order_that_a_later_message_of_the_packet_hides() {
+    let followed = |update| MarketUpdate { has_more: 1, ..update };
+    let mut taker = rig();
+    assert_eq!(taker.market(followed(trade(1, Side::Buy, 101, 60, 7))), "", "the packet has not ended");
+    assert_eq!(taker.market(followed(trade(1, Side::Buy, 101, 5, 8))), "");
+    assert_eq!(taker.market(quote(1, (100, 100), (102, 40))), "#1 buy 40 @102 ioc", "at the price after it");
+
+    let mut taker = rig();
+    taker.market(followed(trade(1, Side::Buy, 101, 60, 7)));
+    assert_eq!(taker.market(trade(1, Side::Sell, 100, 60, 8)), "#1 sell 100 @100 ioc", "the last of two");
+    taker.accept(1);
+    taker.event(canceled(1, 100, CancelReason::ImmediateOrCancel));
+    assert_eq!(taker.market(quote(1, (100, 100), (101, 100))), "", "each packet is followed once");
+}
+
+#[test]
 fn quotes_alone_move_nothing() {
     let mut rig = rig();
     rig.market(trade(1, Side::Buy, 101, 60, 7));

@@ -1,9 +1,8 @@
-//! The order gateway agent: it sends the requests of one engine to the venue and returns the answers.
+//! The order entry session of one engine: encodes and writes its requests, and returns the answers.
 
-use std::net::SocketAddrV4;
 use std::sync::Arc;
 
-use tickpath_agent::{Agent, AgentError, TscClock, WaitSet, Waker};
+use tickpath_agent::{AgentError, TscClock, WaitSet, Waker};
 use tickpath_faults::failpoint;
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::ouch50::OrderAnswer;
@@ -12,10 +11,10 @@ use tickpath_net::{Kernel, Network};
 use tickpath_timing::{Function, Hop, Token, Tracer};
 use tickpath_trading::{GatewayCounters, GatewayEvent, OrderSession};
 use tickpath_types::{
-    CancelOrder, EnterOrder, InstrumentId, InstrumentTable, Nanos, OrderRequest, Price, Qty, SessionId, Side,
-    UserRefNum,
+    CancelOrder, EnterOrder, InstrumentId, Nanos, OrderRequest, Price, Qty, SessionId, Side, UserRefNum,
 };
 
+use super::settings::GatewaySettings;
 use crate::order_entry::{OrderEntry, OrderEntryError};
 
 /// Maximum number of requests per write.
@@ -28,39 +27,20 @@ const WARM_UP_KINDS: usize = 3;
 const READ_INTERVAL: Nanos = Nanos(1_000);
 /// Maximum sleep while connected: short, compared with the protocol's time-outs of seconds.
 const TIMER_INTERVAL: Nanos = Nanos::from_millis(20);
-/// Maximum delay of a due socket read while agents of this thread have other work.
-const READ_DELAY_MAX: Nanos = Nanos(10_000);
 /// Default wait before reconnecting.
 const RECONNECT_INTERVAL: Nanos = Nanos::from_secs(1);
 
-/// Settings of an order gateway: its login, instruments and reconciliation time.
-#[derive(Clone)]
-pub struct GatewaySettings {
-    /// Name of the agent.
-    pub role: &'static str,
-    /// Address of the venue's order entry.
-    pub address: SocketAddrV4,
-    /// Name of the user who logs in.
-    pub user: String,
-    /// The user's password.
-    pub password: String,
-    /// Session id in timing stamps. If the venue writes stamps too, use the venue's id for this session.
-    pub session: SessionId,
-    /// The venue's instruments.
-    pub instruments: InstrumentTable,
-    /// Time after a new login in which the venue may still answer requests of the lost connection. The
-    /// default configuration uses [`RECONCILE_AFTER`](tickpath_trading::RECONCILE_AFTER).
-    pub reconcile_after: Nanos,
-}
-
 /// Sends an engine's requests to the venue and returns the answers.
 ///
-/// At its first login the gateway requests only new messages and the next UserRefNum, because this engine
+/// Requests are [encoded](Self::encode_requests) first and [written](Self::write) later, so that a gateway can
+/// encode those of several sessions before it writes any.
+///
+/// At its first login the session requests only new messages and the next UserRefNum, because this engine
 /// does not own the orders of the user's earlier runs. Writes have priority over reads, but delay a read only
-/// for a bounded time. After a lost connection the gateway logs in again from the last message on, so that no
-/// answer is missed or repeated. Requests made in the meantime are never sent; the gateway returns them as
+/// for a bounded time. After a lost connection the session logs in again from the last message on, so that no
+/// answer is missed or repeated. Requests made in the meantime are never sent; they are returned as
 /// [`GatewayEvent::Unsent`].
-pub struct OrderGateway<T, N: Network = Kernel> {
+pub(super) struct GatewaySession<T, N: Network = Kernel> {
     settings: GatewaySettings,
     network: N,
     connect: Connect<N>,
@@ -69,6 +49,8 @@ pub struct OrderGateway<T, N: Network = Kernel> {
     reconnect_after: Nanos,
     clock: TscClock,
     requests: Requests,
+    /// Number of requests that are encoded and wait for the write.
+    encoded: usize,
     next_read: Nanos,
     inbox: Inbox<T>,
     encode_warm_up: EncodeWarmUp<T>,
@@ -76,7 +58,7 @@ pub struct OrderGateway<T, N: Network = Kernel> {
 }
 
 /// Function that makes the first connection; it may block. Reconnecting never blocks.
-type Connect<N> = fn(&N, &GatewaySettings, Nanos) -> Result<OrderEntry<N>, OrderEntryError>;
+pub(super) type Connect<N> = fn(&N, &GatewaySettings, Nanos) -> Result<OrderEntry<N>, OrderEntryError>;
 
 /// Takes requests from the engine's ring and encodes them for the venue.
 struct Requests {
@@ -85,6 +67,8 @@ struct Requests {
     until_timed: u32,
     /// Timing tokens of the requests that the latest `encode` call encoded.
     sent: Box<[Token]>,
+    /// True if one of these requests may take liquidity.
+    may_take: bool,
 }
 
 /// Warm-up: encodes sample requests without sending them.
@@ -109,36 +93,18 @@ struct Inbox<T> {
     has_overflowed: bool,
 }
 
-impl<T: Tracer> OrderGateway<T> {
-    /// Creates a gateway whose start blocks until it is connected to the venue.
-    pub fn new(
-        settings: GatewaySettings,
-        requests: spsc::Consumer<OrderRequest>,
-        events: spsc::Producer<GatewayEvent>,
-        clock: TscClock,
-        counters: Arc<GatewayCounters>,
-        tracer: T,
-    ) -> OrderGateway<T> {
-        OrderGateway::on(Kernel, settings, requests, events, clock, counters, tracer).waiting()
-    }
-
-    /// Makes the start block until the gateway is connected. The start fails if there is no listener.
-    pub(crate) fn waiting(self) -> OrderGateway<T> {
-        OrderGateway { connect: connect_blocking, ..self }
-    }
-}
-
-impl<T: Tracer, N: Network> OrderGateway<T, N> {
-    /// Creates a gateway on any network. Its start begins to connect; duty cycles complete the connection.
-    pub fn on(
+impl<T: Tracer, N: Network> GatewaySession<T, N> {
+    /// Creates a session on any network. `connect` makes its first connection.
+    pub(super) fn on(
         network: N,
+        connect: Connect<N>,
         settings: GatewaySettings,
         requests: spsc::Consumer<OrderRequest>,
         events: spsc::Producer<GatewayEvent>,
         clock: TscClock,
         counters: Arc<GatewayCounters>,
         tracer: T,
-    ) -> OrderGateway<T, N> {
+    ) -> GatewaySession<T, N> {
         let first = settings.instruments.as_slice().first().map(|instrument| instrument.id);
         let encode_warm_up = EncodeWarmUp::new(settings.session, first, tracer.warm_up_instance());
         let requests = Requests::new(settings.session, requests);
@@ -152,15 +118,16 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             answered: 0,
             has_overflowed: false,
         };
-        OrderGateway {
+        GatewaySession {
             settings,
             network,
-            connect: begin_connecting,
+            connect,
             entry: None,
             state,
             reconnect_after: RECONNECT_INTERVAL,
             clock,
             requests,
+            encoded: 0,
             next_read: Nanos::ZERO,
             inbox,
             encode_warm_up,
@@ -168,18 +135,51 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         }
     }
 
-    /// Sets the wait before reconnecting; the default is one second.
-    #[must_use]
-    pub fn reconnecting_after(self, wait: Nanos) -> OrderGateway<T, N> {
-        OrderGateway { reconnect_after: wait, ..self }
+    /// Sets the function that makes the first connection.
+    pub(super) fn connect_by(&mut self, connect: Connect<N>) {
+        self.connect = connect;
     }
 
-    /// Sends the engine's requests in one write; returns them to the engine while not logged in.
-    fn send_requests(&mut self, now: Nanos) -> Result<usize, OrderEntryError> {
+    /// Sets the wait before reconnecting; the default is one second.
+    pub(super) fn reconnect_after(&mut self, wait: Nanos) {
+        self.reconnect_after = wait;
+    }
+
+    /// Begins the first connection.
+    pub(super) fn start(&mut self) -> Result<(), AgentError> {
+        let now = self.clock.now();
+        let entry = (self.connect)(&self.network, &self.settings, now).map_err(AgentError::fatal)?;
+        self.entry = Some(entry.only_new(now));
+        Ok(())
+    }
+
+    /// Encodes the engine's requests; returns them to the engine while not logged in. Returns their number.
+    #[inline]
+    pub(super) fn encode_requests(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        if self.requests.ring.peek().is_none() {
+            return Ok(0);
+        }
         let entry = self.entry.as_mut().filter(|entry| entry.is_active());
         let Some(entry) = entry else { return Ok(self.return_requests()) };
+        match self.requests.encode(entry, &mut self.inbox.tracer) {
+            Ok(count) => {
+                self.encoded = count;
+                Ok(count)
+            }
+            Err(error) => Err(self.disconnect(now, error)),
+        }
+    }
+
+    /// Returns whether requests are encoded and not written; if so, whether one of them may take liquidity.
+    pub(super) const fn encoded(&self) -> Option<bool> {
+        if self.encoded > 0 { Some(self.requests.may_take) } else { None }
+    }
+
+    /// Passes the encoded requests to TCP in one write, which never blocks.
+    pub(super) fn write(&mut self, now: Nanos) -> Result<(), AgentError> {
+        let count = std::mem::take(&mut self.encoded);
+        let Some(entry) = &mut self.entry else { return Ok(()) };
         let tracer = &mut self.inbox.tracer;
-        let count = self.requests.encode(entry, tracer)?;
         let writing = tracer.now();
         let flushed = entry.flush(now);
         let written = tracer.now();
@@ -188,7 +188,48 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
             tracer.stamp_at(Hop::T12, *token, written);
         }
         self.counters.requests.add(count as u64);
-        flushed.map(|()| count)
+        flushed.map_err(|error| self.disconnect(now, error))
+    }
+
+    /// Publishes the stamps of the latest requests.
+    pub(super) fn flush_stamps(&mut self) {
+        self.inbox.tracer.flush();
+    }
+
+    /// Reads answers if a read is due since at least `delay`; returns their number.
+    #[inline]
+    pub(super) fn read_if_due(&mut self, now: Nanos, delay: Nanos) -> Result<usize, AgentError> {
+        if now >= self.next_read + delay { self.take_answers(now) } else { Ok(0) }
+    }
+
+    /// Keeps the code of the encoding in the caches.
+    pub(super) fn warm_up(&mut self) {
+        if let Some(entry) = self.entry.as_mut().filter(|entry| entry.is_connected()) {
+            self.encode_warm_up.run(entry);
+        }
+    }
+
+    /// See [`Agent::wake_by`](tickpath_agent::Agent::wake_by).
+    pub(super) fn wake_by(&self, waker: &Waker) {
+        self.requests.ring.wake_by(waker);
+    }
+
+    /// See [`Agent::wait_for`](tickpath_agent::Agent::wait_for).
+    pub(super) fn wait_for(&self, now: Nanos, wait: &mut WaitSet) {
+        match &self.entry {
+            Some(entry) if entry.is_connected() && self.state.is_up() => {
+                wait.descriptor(entry.descriptor());
+                wait.until(now + TIMER_INTERVAL);
+            }
+            _ => wait.soon(),
+        }
+    }
+
+    /// Logs out, if connected.
+    pub(super) fn close(&mut self) {
+        if let Some(entry) = &mut self.entry {
+            entry.logout(self.clock.now());
+        }
     }
 
     /// Returns requests to the engine as unsent, as many as the event ring has space for.
@@ -309,7 +350,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
     }
 }
 
-fn connect_blocking(
+pub(super) fn connect_blocking(
     _: &Kernel,
     settings: &GatewaySettings,
     now: Nanos,
@@ -318,7 +359,7 @@ fn connect_blocking(
     OrderEntry::connect(*address, user, password, instruments.clone(), now)
 }
 
-fn begin_connecting<N: Network>(
+pub(super) fn begin_connecting<N: Network>(
     network: &N,
     settings: &GatewaySettings,
     now: Nanos,
@@ -330,7 +371,8 @@ fn begin_connecting<N: Network>(
 impl Requests {
     fn new(session: SessionId, ring: spsc::Consumer<OrderRequest>) -> Requests {
         let none = Token::new(session, UserRefNum(0), true);
-        Requests { session, ring, until_timed: 0, sent: [none; REQUESTS_PER_CYCLE].into() }
+        let sent = [none; REQUESTS_PER_CYCLE].into();
+        Requests { session, ring, until_timed: 0, sent, may_take: false }
     }
 
     /// Encodes up to `REQUESTS_PER_CYCLE` requests from the ring; returns their number. Never inlined, so
@@ -342,8 +384,10 @@ impl Requests {
         tracer: &mut T,
     ) -> Result<usize, OrderEntryError> {
         let mut count = 0;
+        self.may_take = false;
         while count < REQUESTS_PER_CYCLE {
             let Some(request) = self.ring.try_pop() else { break };
+            self.may_take |= request.may_take_liquidity();
             let token = Token::of_request(self.session, &request);
             let taken = tracer.stamp(Hop::T11, token);
             entry.queue(&request)?;
@@ -414,60 +458,6 @@ impl<T: Tracer> Inbox<T> {
         self.publish(GatewayEvent::Answer { kind: answer.kind, ts: answer.ts });
         if let Some(token) = token {
             self.tracer.stamp(Hop::T8t, token);
-        }
-    }
-}
-
-impl<T: Tracer + Send, N: Network> Agent for OrderGateway<T, N> {
-    fn on_start(&mut self) -> Result<(), AgentError> {
-        let now = self.clock.now();
-        let entry = (self.connect)(&self.network, &self.settings, now).map_err(AgentError::fatal)?;
-        self.entry = Some(entry.only_new(now));
-        Ok(())
-    }
-
-    fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
-        if self.requests.ring.peek().is_some() {
-            let count = self.send_requests(now).map_err(|error| self.disconnect(now, error))?;
-            self.inbox.tracer.flush();
-            if count > 0 {
-                return Ok(count);
-            }
-        }
-        if now >= self.next_read + READ_DELAY_MAX { self.take_answers(now) } else { Ok(0) }
-    }
-
-    fn do_background_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
-        if now >= self.next_read { self.take_answers(now) } else { Ok(0) }
-    }
-
-    fn warm_up(&mut self, _now: Nanos) {
-        if let Some(entry) = self.entry.as_mut().filter(|entry| entry.is_connected()) {
-            self.encode_warm_up.run(entry);
-        }
-    }
-
-    fn wake_by(&mut self, waker: &Waker) {
-        self.requests.ring.wake_by(waker);
-    }
-
-    fn wait_for(&mut self, now: Nanos, wait: &mut WaitSet) {
-        match &self.entry {
-            Some(entry) if entry.is_connected() && self.state.is_up() => {
-                wait.descriptor(entry.descriptor());
-                wait.until(now + TIMER_INTERVAL);
-            }
-            _ => wait.soon(),
-        }
-    }
-
-    fn role_name(&self) -> &'static str {
-        self.settings.role
-    }
-
-    fn on_close(&mut self) {
-        if let Some(entry) = &mut self.entry {
-            entry.logout(self.clock.now());
         }
     }
 }
