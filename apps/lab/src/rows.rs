@@ -3,6 +3,7 @@
 //! Each file below `rows/` declares the rows of one subject with all their attributes, and measures them. Its
 //! module and its position in the report are registered here.
 
+mod active_users;
 mod between_cores;
 mod book_instructions;
 mod book_memory;
@@ -25,6 +26,7 @@ mod itch;
 mod journal;
 mod journaled_venue;
 mod market_data;
+mod matcher_agent;
 mod matching;
 mod matching_bursts;
 mod matching_open_loop;
@@ -34,6 +36,7 @@ mod matching_series;
 mod orders;
 mod prelude;
 mod recorded;
+mod restart;
 mod shell_memory;
 mod stamp;
 mod stuck_client;
@@ -42,6 +45,9 @@ mod tick_generate;
 mod ticks_client;
 mod ticks_memory;
 mod ticks_server;
+mod venue_loaded;
+mod venue_pipeline;
+mod warm_up;
 mod xdp;
 
 use crate::measurement::{Measurement, RowSpec};
@@ -56,6 +62,7 @@ const FILES: &[&[Measurement]] = &[
     matching_bursts::MEASUREMENTS,
     #[cfg(feature = "peers")]
     matching_peers::MEASUREMENTS,
+    matcher_agent::MEASUREMENTS,
     itch::MEASUREMENTS,
     book_memory::MEASUREMENTS,
     book_instructions::MEASUREMENTS,
@@ -66,12 +73,17 @@ const FILES: &[&[Measurement]] = &[
     ticks_client::MEASUREMENTS,
     echo::MEASUREMENTS,
     orders::MEASUREMENTS,
+    venue_loaded::MEASUREMENTS,
+    active_users::MEASUREMENTS,
     decisions::MEASUREMENTS,
+    warm_up::MEASUREMENTS,
     idle_venue::MEASUREMENTS,
     stuck_client::MEASUREMENTS,
     stuck_client_instructions::MEASUREMENTS,
     journal::MEASUREMENTS,
     journaled_venue::MEASUREMENTS,
+    restart::MEASUREMENTS,
+    venue_pipeline::MEASUREMENTS,
     market_data::MEASUREMENTS,
     feed_recovery::MEASUREMENTS,
     feed_live::MEASUREMENTS,

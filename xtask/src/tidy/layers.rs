@@ -76,7 +76,15 @@ const CRATES: &[(&str, &[&str])] = &[
     ("apps/gateway", &["apps/deribit-link"]),
     (
         "apps/lab",
-        &["apps/deribit-link", "apps/exchange", "apps/gateway", "apps/shell", "apps/ticks", "apps/trader"],
+        &[
+            "apps/deribit-link",
+            "apps/exchange",
+            "apps/feedhandler",
+            "apps/gateway",
+            "apps/shell",
+            "apps/ticks",
+            "apps/trader",
+        ],
     ),
     ("apps/publisher", &["apps/exchange"]),
     ("apps/shell", &["apps/deribit-link", "apps/feedhandler", "apps/trader"]),
