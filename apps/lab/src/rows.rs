@@ -3,6 +3,7 @@
 //! Each file below `rows/` declares the rows of one subject with all their attributes, and measures them. Its
 //! module and its position in the report are registered here.
 
+mod active_users;
 mod between_cores;
 mod book_instructions;
 mod book_memory;
@@ -26,6 +27,7 @@ mod itch_adverse;
 mod journal;
 mod journaled_venue;
 mod market_data;
+mod matcher_agent;
 mod matching;
 mod matching_bursts;
 mod matching_open_loop;
@@ -36,6 +38,7 @@ mod orders;
 mod prelude;
 mod recorded;
 mod replay;
+mod restart;
 mod session_memory;
 mod shell_memory;
 mod stamp;
@@ -46,6 +49,9 @@ mod tick_to_trade;
 mod ticks_client;
 mod ticks_memory;
 mod ticks_server;
+mod venue_loaded;
+mod venue_pipeline;
+mod warm_up;
 mod xdp;
 
 use crate::measurement::{Measurement, RowSpec};
@@ -60,6 +66,7 @@ const FILES: &[&[Measurement]] = &[
     matching_bursts::MEASUREMENTS,
     #[cfg(feature = "peers")]
     matching_peers::MEASUREMENTS,
+    matcher_agent::MEASUREMENTS,
     itch::MEASUREMENTS,
     itch_adverse::MEASUREMENTS,
     replay::MEASUREMENTS,
@@ -72,13 +79,18 @@ const FILES: &[&[Measurement]] = &[
     ticks_client::MEASUREMENTS,
     echo::MEASUREMENTS,
     orders::MEASUREMENTS,
+    venue_loaded::MEASUREMENTS,
+    active_users::MEASUREMENTS,
     decisions::MEASUREMENTS,
+    warm_up::MEASUREMENTS,
     idle_venue::MEASUREMENTS,
     session_memory::MEASUREMENTS,
     stuck_client::MEASUREMENTS,
     stuck_client_instructions::MEASUREMENTS,
     journal::MEASUREMENTS,
     journaled_venue::MEASUREMENTS,
+    restart::MEASUREMENTS,
+    venue_pipeline::MEASUREMENTS,
     market_data::MEASUREMENTS,
     feed_recovery::MEASUREMENTS,
     feed_live::MEASUREMENTS,

@@ -160,6 +160,45 @@ fn the_journal_is_measured_alone_and_in_an_order() {
 }
 
 #[test]
+fn the_whole_venue_is_measured_beside_matching() {
+    check(&["pipeline"], &["pipeline_matching", "pipeline_async", "pipeline_group"]);
+    check(&["matcher_agent"], &["matcher_engine", "matcher_agent"]);
+}
+
+#[test]
+fn responses_are_measured_under_load() {
+    check(
+        &["venue_response_loaded", "venue_capacity"],
+        &[
+            "venue_capacity",
+            "venue_response_and_write",
+            "venue_response_loaded_20",
+            "venue_response_loaded_50",
+            "venue_response_loaded_80",
+        ],
+    );
+}
+
+#[test]
+fn a_thousand_users_are_measured_beside_one() {
+    check(&["users"], &["users_1", "users_100", "users_1000"]);
+}
+
+#[test]
+fn restarts_are_measured_with_and_without_a_snapshot() {
+    let replayed = ["restart_500k", "restart_5m", "restart_20m"];
+    let restored = ["restart_500k_snapshot", "restart_5m_snapshot", "restart_20m_snapshot"];
+    check(&["restart"], &[replayed, restored].concat());
+}
+
+#[test]
+fn the_warm_up_is_measured_on_and_off() {
+    let off = ["warm_up_off_t7_t10", "warm_up_off_t7k_t7", "warm_up_off_t7k_t10"];
+    let on = ["warm_up_on_t7_t10", "warm_up_on_t7k_t7", "warm_up_on_t7k_t10"];
+    check(&["warm_up"], &[off, on].concat());
+}
+
+#[test]
 fn a_stuck_client_is_measured_beside_equal_runs() {
     let report = smoke(&["stuck_client", "stuck_client_p99"], 1);
     let names: Vec<&str> = report.rows.iter().map(|row| row.spec.name).collect();

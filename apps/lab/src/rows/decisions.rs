@@ -40,7 +40,7 @@ const DECISIONS: usize = 2_000;
 /// Number of warm-up steps between two decisions: as in a pause of 100 us with a step every 5 us.
 const WARM_UPS: usize = 20;
 /// Bytes of other data that pass through the caches between two decisions.
-const DISTURBANCE: usize = 4 << 20;
+pub(super) const DISTURBANCE: usize = 4 << 20;
 const RING: usize = 64;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
@@ -72,7 +72,7 @@ fn median<S: Strategy + Send>(context: &Context, strategy: WarmUp<S>) -> anyhow:
 }
 
 /// Limits that let the strategy follow every trade.
-fn limits() -> Limits {
+pub(super) fn limits() -> Limits {
     Limits { threshold: 1, max_position: Qty(1_000_000), ..Limits::default() }
 }
 

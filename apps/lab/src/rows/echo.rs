@@ -111,7 +111,7 @@ fn receive(stop: &StopSignal, wire: &mut impl Wire, buffer: &mut [u8]) -> anyhow
 }
 
 /// Returns the lengths of an order and of its acceptance on the wire.
-fn wire_lens() -> anyhow::Result<(usize, usize)> {
+pub(super) fn wire_lens() -> anyhow::Result<(usize, usize)> {
     let instruments = instruments(1);
     let order = order(1);
     let mut bytes = [0; ouch50::MESSAGE_LEN_MAX];

@@ -110,7 +110,7 @@ impl Log {
 }
 
 /// Ignores events: a replay has no listeners.
-struct IgnoredEvents;
+pub(super) struct IgnoredEvents;
 
 impl EventListener for IgnoredEvents {
     fn on_order_event(&mut self, event: &OrderEvent) {

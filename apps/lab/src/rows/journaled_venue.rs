@@ -168,7 +168,7 @@ fn open_restart(lab: &Lab<'_>) -> anyhow::Result<Round> {
 }
 
 /// Writes the journal of a venue that executed these commands, with its snapshots.
-fn write_log(
+pub(super) fn write_log(
     context: &Context,
     settings: &VenueSettings,
     folder: &Path,

@@ -60,7 +60,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 
 /// Applies the load to a new engine, and checks the events and the final state. Returns the ticks of each
 /// group of `timed_together` commands.
-fn pass<B: OrderBooks<Owner>>(
+pub(super) fn pass<B: OrderBooks<Owner>>(
     context: &Context,
     workload: &Workload,
     engine: Engine<B>,

@@ -63,7 +63,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 }
 
 /// Returns the medians of the round trip and of the venue's response time, in microseconds.
-fn measure(context: &Context, journal: Option<JournalSettings>) -> anyhow::Result<(f64, f64)> {
+pub(super) fn measure(context: &Context, journal: Option<JournalSettings>) -> anyhow::Result<(f64, f64)> {
     let instruments = instruments(1);
     let trips = context.effort.count(TRIPS);
     let orders = (trips / 10 + trips) as u64;
