@@ -32,6 +32,8 @@ const NOTES_MAX: usize = 256;
 pub const REHEARSE_INTERVAL: Nanos = Nanos::from_micros(20);
 /// Interval at which the clocks are compared.
 const CLOCK_INTERVAL: Nanos = Nanos::from_secs(1);
+/// Number of reads of both clocks in a comparison.
+const CLOCK_READS: usize = 8;
 /// Interval at which the view is updated and commands are taken.
 const SHOW_INTERVAL: Nanos = Nanos(1_000_000);
 /// Interval at which idle venue sockets are polled. A poll costs a system call, which delays a client's
@@ -132,7 +134,7 @@ impl Gateway {
             orders: config.venue.order_door(),
         };
         let door = ClientPort::open(door_config(config, folder, segment))?;
-        let ahead_ns = clock.now().0.saturating_sub(monotonic().0);
+        let ahead_ns = ahead_of_monotonic(clock);
         let session = door.session();
         let life = Life {
             session,
@@ -218,6 +220,18 @@ pub fn check_secrets(config: &GatewayConfig, file: Option<&Path>) -> anyhow::Res
     Ok((keys(config, file)?, passwords(config, file)?))
 }
 
+/// Nanoseconds by which the gateway's clock is ahead of the monotonic clock.
+///
+/// The two clocks cannot be read at once. A read that is delayed, for example because its code is not in the
+/// cache, would shift all times between processes by microseconds, so the closest of some reads counts.
+fn ahead_of_monotonic(clock: TscClock) -> u64 {
+    let read = |_| {
+        let (before, at, after) = (monotonic().0, clock.now().0, monotonic().0);
+        (after.saturating_sub(before), at.saturating_sub(before.midpoint(after)))
+    };
+    (0..CLOCK_READS).map(read).min().map_or(0, |(_, ahead_ns)| ahead_ns)
+}
+
 fn open_log(config: &GatewayConfig, session: SessionId, clock: TscClock) -> anyhow::Result<EventLog> {
     let mut id = [0; 16];
     id[..8].copy_from_slice(&session.0[0].to_be_bytes());
@@ -280,7 +294,7 @@ impl GatewayAgent {
         if now >= self.clocks_at {
             self.clocks_at = now + CLOCK_INTERVAL;
             // The two clocks drift apart, so their difference is measured again.
-            self.ahead_ns = self.clock.now().0.saturating_sub(monotonic().0);
+            self.ahead_ns = ahead_of_monotonic(self.clock);
             self.core.set_ahead(now, self.ahead_ns);
             self.view.show_parts(&self.core);
         }

@@ -1,6 +1,8 @@
 //! Code shared by several measurements: connections, measured programs, venues, their clients and their load.
 
+pub(crate) mod bare_tls;
 pub(crate) mod client_group;
+pub(crate) mod deribit_serde;
 pub(crate) mod deribit_venue;
 pub(crate) mod gateway_clients;
 pub(crate) mod load;

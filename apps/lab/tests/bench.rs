@@ -212,7 +212,14 @@ fn a_stuck_client_is_measured_beside_equal_runs() {
 
 #[test]
 fn messages_of_deribit_are_read_and_sent() {
-    check(&["deribit_parse_book", "deribit_parse_order"], &["deribit_parse_book", "deribit_parse_order"]);
+    let (book, order) = match cfg!(feature = "peers") {
+        true => ("sonic_rs_book", "sonic_rs_order"),
+        false => ("serde_json_book", "serde_json_order"),
+    };
+    check(
+        &["deribit_parse_book", "deribit_parse_order"],
+        &[book, "deribit_parse_book", order, "deribit_parse_order"],
+    );
     check(&["deribit_send_buy"], &["tls_write", "deribit_send_buy"]);
     let report = smoke(&["deribit_command_to_socket"], 1);
     let row = &report.rows[0];
@@ -223,7 +230,7 @@ fn messages_of_deribit_are_read_and_sent() {
 fn orders_go_through_a_whole_gateway() {
     check(
         &["gateway_rtt", "gateway_to_wire"],
-        &["tls_write", "gateway_ring_rtt", "gateway_rtt", "gateway_to_wire"],
+        &["gateway_ring_rtt", "gateway_rtt", "gateway_tls_write", "gateway_to_wire"],
     );
     check(&["gateway_heartbeat"], &["cacheline_rtt", "gateway_heartbeat"]);
     check(&["gateway_stuck_client"], &["gateway_sixteen_clients", "gateway_stuck_client"]);

@@ -51,6 +51,7 @@ impl Recording {
             session_count: 2,
             open_order_count: 100,
             command_count: 900,
+            ..WorkloadConfig::default()
         });
         let (_, events) = workload.published::<ReferenceBooks<Owner>>();
         let table = InstrumentTable::new(&workload.instruments);

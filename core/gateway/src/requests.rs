@@ -156,11 +156,13 @@ impl Core {
                 return self.refuse_order(now, asked, AckType::CREATE, body.side, error, &wanted, door);
             }
         };
+        // Queued first: RECEIVED means that the order's bytes wait for the venue's socket.
+        let queued = self.enter(now, slot, asked.asker, venue);
         door.send(asked.client, self.received_order(now, asked, body.side, slot));
         self.accounts[usize::from(asked.account)].open_orders += 1;
         let user = &mut self.users[usize::from(asked.user)];
         user.order_id_max = user.order_id_max.max(asked.client_order_id);
-        if let Err(error) = self.enter(now, slot, asked.asker, venue) {
+        if let Err(error) = queued {
             self.reject_order(slot, error, Cause::default(), door);
         }
         self.last_created = Some(LastOrder { asked: *asked, body: *body });
@@ -266,8 +268,8 @@ impl Core {
         let asked = Asked { client_order_id, ..asked };
         venue.set_rehearsal(true);
         if let Ok(slot) = self.keep_order(now, &asked, &body, venue) {
-            door.rehearse(asked.client, self.received_order(now, &asked, body.side, slot));
             let _ = self.place(now, slot, venue);
+            door.rehearse(asked.client, self.received_order(now, &asked, body.side, slot));
             self.orders.take_back(slot);
         }
         venue.set_rehearsal(false);
@@ -663,7 +665,7 @@ impl Core {
         let instrument = self.instruments.get(asked.symbol).ok_or(ErrorCode::UNKNOWN_SYMBOL)?;
         let figure = |kind| instrument.market.figure(kind).map_or(0, |value| value.0);
         let reference = &instrument.reference;
-        let is_in_base = reference.settlement_currency.as_str() == reference.base_currency.as_str();
+        let is_in_base = || reference.settlement_currency == reference.base_currency;
         let mark = figure(StatisticKind::MARK_PRICE).max(instrument.market.top().bid.price);
         self.policy.check(&OrderFacts {
             account: asked.account,
@@ -673,9 +675,9 @@ impl Core {
             worth: match reference.kind {
                 _ if reference.is_inverse == 1 => Worth::Quantity,
                 // A combination's price is a difference of prices, unrelated to its legs' notional.
-                InstrumentKind::FUTURE_COMBO if is_in_base => Worth::Quantity,
+                InstrumentKind::FUTURE_COMBO if is_in_base() => Worth::Quantity,
                 InstrumentKind::FUTURE_COMBO | InstrumentKind::OPTION_COMBO => Worth::Index,
-                InstrumentKind::OPTION if is_in_base => Worth::Index,
+                InstrumentKind::OPTION if is_in_base() => Worth::Index,
                 _ => Worth::Price,
             },
             open_orders: self.accounts[usize::from(asked.account)].all_open_orders() + new_orders,

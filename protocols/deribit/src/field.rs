@@ -437,9 +437,12 @@ pub(crate) fn write_keyed<'a, T: Field<'a>>(key: &'static str, value: &T, out: &
 /// Appends a member as [`write_keyed`] does, but `null` if its value is absent.
 #[inline]
 pub(crate) fn write_always<'a, T: Field<'a>>(key: &'static str, value: &T, out: &mut Vec<u8>) {
-    // The first member has no comma.
-    let is_first = matches!(out.last(), Some(b'{'));
-    out.extend_from_slice(&key.as_bytes()[usize::from(is_first)..]);
+    // The first member has no comma. Both copies have a constant length once this function is inlined.
+    if matches!(out.last(), Some(b'{')) {
+        out.extend_from_slice(&key.as_bytes()[1..]);
+    } else {
+        out.extend_from_slice(key.as_bytes());
+    }
     value.write(out);
 }
 

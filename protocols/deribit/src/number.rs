@@ -53,13 +53,21 @@ impl Decimal {
     #[must_use]
     pub const fn new(mantissa: i64, scale: u8) -> Option<Decimal> {
         let (mut mantissa, mut scale) = (mantissa, scale as u64);
-        while scale > 0 && mantissa % 10 == 0 {
-            if mantissa == 0 {
-                scale = 0;
-            } else {
-                mantissa /= 10;
-                scale -= 1;
-            }
+        if mantissa == 0 {
+            return Some(Decimal::ZERO);
+        }
+        // Drop trailing zeros in eights, then in halves of that: most numbers have many of them.
+        while scale >= 8 && mantissa % POWERS[8] == 0 {
+            (mantissa, scale) = (mantissa / POWERS[8], scale - 8);
+        }
+        if scale >= 4 && mantissa % POWERS[4] == 0 {
+            (mantissa, scale) = (mantissa / POWERS[4], scale - 4);
+        }
+        if scale >= 2 && mantissa % POWERS[2] == 0 {
+            (mantissa, scale) = (mantissa / POWERS[2], scale - 2);
+        }
+        if scale >= 1 && mantissa % 10 == 0 {
+            (mantissa, scale) = (mantissa / 10, scale - 1);
         }
         if scale > SCALE_MAX as u64 || mantissa == i64::MIN {
             None
@@ -654,6 +662,22 @@ pub enum NumberError {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn trailing_zeros_are_dropped_as_far_as_there_are_decimals() {
+        for zeros in 0..=18 {
+            for scale in 0..=40_u8 {
+                for sign in [1, -1] {
+                    let (mantissa, drop) = (sign * POWERS[zeros], zeros.min(scale.into()));
+                    let left = scale - drop as u8;
+                    let expected = (left <= SCALE_MAX).then_some((mantissa / POWERS[drop], left));
+                    let found = Decimal::new(mantissa, scale).map(|it| (it.mantissa(), it.scale()));
+                    assert_eq!(found, expected, "{mantissa} of scale {scale}");
+                }
+            }
+        }
+        assert_eq!((Decimal::new(0, 255), Decimal::new(i64::MIN, 0)), (Some(Decimal::ZERO), None));
+    }
 
     #[test]
     fn numbers_are_read_exactly_and_written_shortest() {

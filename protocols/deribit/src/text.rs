@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use tickpath_lockfree::cpu::string_stops;
+
 /// A borrowed string; escapes are resolved only when its characters are read.
 #[derive(Clone, Copy, Default)]
 pub struct Text<'a> {
@@ -86,6 +88,7 @@ impl<'a> Text<'a> {
 
     /// Appends the string as JSON.
     pub fn write(self, out: &mut Vec<u8>) {
+        out.reserve(self.raw.len() + 2);
         out.push(b'"');
         if self.has_escapes() {
             // Received as JSON, and written unchanged as JSON.
@@ -123,11 +126,19 @@ fn unescape_unicode(rest: &mut std::str::Chars<'_>) -> char {
     }
 }
 
+/// True if JSON has the text as it is. Sixteen bytes at a time: texts are short and rarely need an escape.
+#[inline]
+fn is_plain(text: &[u8]) -> bool {
+    let Some(last) = text.last_chunk() else {
+        return text.iter().fold(true, |all, byte| all & !matches!(byte, b'"' | b'\\' | 0..0x20));
+    };
+    // The last sixteen bytes may overlap those before them.
+    text.as_chunks().0.iter().fold(string_stops(last), |stops, chunk| stops | string_stops(chunk)) == 0
+}
+
 fn write_escaped(text: &str, out: &mut Vec<u8>) {
     const HEX: &[u8; 16] = b"0123456789abcdef";
-    let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
-    // Check all bytes without a branch for each: texts are short and rarely need an escape.
-    if text.bytes().fold(true, |all, byte| all & is_plain(byte)) {
+    if is_plain(text.as_bytes()) {
         return out.extend_from_slice(text.as_bytes());
     }
     for byte in text.bytes() {
@@ -228,6 +239,18 @@ mod tests {
         assert_eq!(serde_json::from_slice::<String>(&out).unwrap(), "q\"\\\u{1}\n\u{e9}");
         assert_eq!(text.copy_into(&mut [0; 8]), None);
         assert_eq!(Text::borrowed(r"public\/auth", true).copy_into(&mut [0; 11]), Some("public/auth"));
+    }
+
+    #[test]
+    fn a_character_to_escape_is_found_at_every_place() {
+        for len in 0..40 {
+            for (place, byte) in (0..len).flat_map(|place| [(place, b'"'), (place, b'\\'), (place, 0x1f)]) {
+                let mut bytes = vec![b'~'; len];
+                bytes[place] = byte;
+                assert!(!is_plain(&bytes), "{byte} at {place} of {len}");
+            }
+            assert!(is_plain(&vec![b' '; len]) && is_plain(&vec![0xff; len]), "{len}");
+        }
     }
 
     #[test]

@@ -15,6 +15,23 @@ const fn is_printable(byte: u8) -> bool {
     matches!(byte, b' '..=b'~')
 }
 
+/// Number of printable bytes at the start. Checks eight at a time.
+#[inline]
+fn printable_len(bytes: &[u8]) -> usize {
+    const ONES: u64 = 0x0101_0101_0101_0101;
+    let (words, rest) = bytes.as_chunks();
+    for (index, word) in words.iter().enumerate() {
+        let word = u64::from_le_bytes(*word);
+        // Sets the highest bit of bytes above `~` and below the space. The lowest of these bits is exact, because
+        // a byte without it causes neither a carry nor a borrow.
+        let flags = (word | word.wrapping_add(ONES) | word.wrapping_sub(ONES * 0x20)) & (ONES * 0x80);
+        if flags != 0 {
+            return 8 * index + flags.trailing_zeros() as usize / 8;
+        }
+    }
+    8 * words.len() + rest.iter().take_while(|byte| is_printable(**byte)).count()
+}
+
 impl<const N: usize> Text<N> {
     /// The empty text.
     pub const EMPTY: Text<N> = Text([0; N]);
@@ -40,8 +57,7 @@ impl<const N: usize> Text<N> {
     /// The text, up to the first byte that is not printable.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        let len = self.0.iter().position(|byte| !is_printable(*byte)).unwrap_or(N);
-        std::str::from_utf8(&self.0[..len]).unwrap_or_default()
+        std::str::from_utf8(&self.0[..printable_len(&self.0)]).unwrap_or_default()
     }
 
     /// Whether there is nothing to show.
@@ -85,6 +101,21 @@ mod tests {
         assert_eq!(Text::<4>::new(""), Some(Text::EMPTY));
         for text in ["ABCDE", "é", "a\n", "\u{7f}"] {
             assert_eq!(Text::<4>::new(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn every_byte_ends_the_text_or_does_not_at_any_place() {
+        for place in 0..21 {
+            for byte in 0..=255 {
+                let mut bytes = [b'~'; 21];
+                bytes[place] = byte;
+                let len = if is_printable(byte) { 21 } else { place };
+                assert_eq!(printable_len(&bytes), len, "{byte} at {place}");
+                // Bytes after the first that is not printable have no effect.
+                bytes[place..].fill(byte);
+                assert_eq!(printable_len(&bytes), len, "{byte} from {place}");
+            }
         }
     }
 

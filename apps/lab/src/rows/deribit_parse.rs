@@ -8,24 +8,59 @@ use tickpath_deribit::scan::{ScanError, Scanner};
 use tickpath_deribit::text::Text;
 
 use super::prelude::*;
+use crate::measurement::RowSpec;
+use crate::support::deribit_serde as peer;
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
     &[
-        row("deribit_parse_book", "ns")
-            .note(
-                "a change or snapshot of a book of Deribit, as recorded, out of the receive buffer: the \
-                 frame and all of its levels in one pass, numbers exact, each checked against another reader",
-            )
-            .reference("6.9 us published; sonic-rs 369 ns on this kind of host"),
-        row("deribit_parse_order", "ns")
-            .note(
-                "a reply to an order, as recorded, with its trade, more than 1 KB: the frame, the order and \
-                 each of its trades in one pass, numbers exact, checked against another reader",
-            )
-            .reference("6.9 us published; sonic-rs 724 ns on this kind of host"),
+        row("serde_json_book", "ns").note(
+            "the messages of deribit_parse_book read by serde_json into derived structures: the same members, \
+             numbers as f64, texts borrowed; the groups of both rows and of the crate sonic-rs take turns",
+        ),
+        #[cfg(feature = "peers")]
+        row("sonic_rs_book", "ns").note("the same structures read by sonic-rs"),
+        BOOK_ROW,
+        row("serde_json_order", "ns").note(
+            "the replies of deribit_parse_order read by serde_json, under the conditions of serde_json_book",
+        ),
+        #[cfg(feature = "peers")]
+        row("sonic_rs_order", "ns").note("the same structures read by sonic-rs"),
+        ORDER_ROW,
     ],
     open,
 )];
+
+const BOOK_ROW: RowSpec = beside_peer(
+    row("deribit_parse_book", "ns")
+        .note(
+            "a change or snapshot of a book of Deribit, as recorded, out of the receive buffer: the frame and \
+             all of its levels in one pass, numbers exact, each checked against another reader",
+        )
+        .reference("6.9 us published"),
+    "sonic_rs_book",
+    "serde_json_book",
+);
+
+const ORDER_ROW: RowSpec = beside_peer(
+    row("deribit_parse_order", "ns")
+        .note(
+            "a reply to an order, as recorded, with its trade, more than 1 KB: the frame, the order and each of \
+             its trades in one pass, numbers exact, checked against another reader",
+        )
+        .reference("6.9 us published"),
+    "sonic_rs_order",
+    "serde_json_order",
+);
+
+/// Sets the limit: the row of sonic-rs, with the goal of a third of its time, or that of serde_json in a build
+/// without sonic-rs.
+const fn beside_peer(spec: RowSpec, sonic_rs: &'static str, serde_json: &'static str) -> RowSpec {
+    if cfg!(feature = "peers") {
+        spec.limit(sonic_rs).goal(Goal::RatioAtMost(0.333))
+    } else {
+        spec.limit(serde_json)
+    }
+}
 
 /// Recorded notifications of Deribit about order books, one per line.
 const BOOKS: &str = include_str!("../../data/deribit-book-changes.jsonl");
@@ -46,10 +81,24 @@ struct Digest {
 
 impl Digest {
     fn add(&mut self, number: Decimal) {
-        self.items += 1;
-        self.sum =
-            self.sum.wrapping_mul(31).wrapping_add(number.mantissa()).wrapping_add(number.scale().into());
+        self.add_item(number.mantissa().wrapping_add(number.scale().into()));
     }
+
+    fn add_float(&mut self, number: f64) {
+        self.add_item(number.to_bits() as i64);
+    }
+
+    fn add_item(&mut self, item: i64) {
+        self.items += 1;
+        self.sum = self.sum.wrapping_mul(31).wrapping_add(item);
+    }
+}
+
+/// Digests of the messages in a file: of exact numbers, and of the peers' floating point numbers.
+#[derive(Clone, Copy, Debug, Default)]
+struct Expected {
+    exact: Digest,
+    float: Digest,
 }
 
 struct Books {
@@ -93,25 +142,50 @@ impl<'a> Visitor<'a> for Orders<'a> {
     }
 }
 
-/// Computes the expected digest independently, from the frames that serde parses. `read` appends the numbers
-/// of a frame to the vector; the lowest bit of its result is added to `messages`.
+/// Adds a notification as a peer reads it.
+fn add_peer_book(notification: &peer::BookNotification<'_>, digest: &mut Digest) {
+    let book = &black_box(notification).params.data;
+    digest.messages += book.change_id & 1;
+    for peer::Level(_, price, amount) in book.bids.iter().chain(&book.asks) {
+        digest.add_float(*price);
+        digest.add_float(*amount);
+    }
+}
+
+/// Adds a reply as a peer reads it.
+fn add_peer_order(reply: &peer::OrderReply<'_>, digest: &mut Digest) {
+    let peer::OrderResult { order, trades } = &black_box(reply).result;
+    for trade in trades {
+        digest.add_float(trade.price);
+        digest.add_float(trade.amount);
+    }
+    digest.messages += order.creation_timestamp & 1;
+    digest.add_float(order.amount);
+    digest.add_float(order.filled_amount.unwrap_or_default());
+}
+
+/// Computes the expected digests independently, from the frames that serde parses without a structure. `read`
+/// appends the numbers of a frame to the vector; the lowest bit of its result is added to `messages`.
 fn expected(
     lines: &str,
     read: impl for<'f> Fn(&'f Value, &mut Vec<&'f Value>) -> Option<u64>,
-) -> anyhow::Result<Digest> {
-    let mut digest = Digest::default();
+) -> anyhow::Result<Expected> {
+    let Expected { mut exact, mut float } = Expected::default();
     for line in lines.lines() {
         let frame: Value = serde_json::from_str(line)?;
         let mut numbers = Vec::new();
-        digest.messages += read(&frame, &mut numbers).context("a field is missing")? & 1;
+        let messages = read(&frame, &mut numbers).context("a field is missing")? & 1;
+        exact.messages += messages;
+        float.messages += messages;
         for number in numbers {
-            digest.add(number.to_string().parse()?);
+            exact.add(number.to_string().parse()?);
+            float.add_float(number.as_f64().context("no number")?);
         }
     }
-    Ok(digest)
+    Ok(Expected { exact, float })
 }
 
-fn expected_books() -> anyhow::Result<Digest> {
+fn expected_books() -> anyhow::Result<Expected> {
     expected(BOOKS, |frame, numbers| {
         let data = &frame["params"]["data"];
         for side in ["bids", "asks"] {
@@ -121,7 +195,7 @@ fn expected_books() -> anyhow::Result<Digest> {
     })
 }
 
-fn expected_orders(replies: &str) -> anyhow::Result<Digest> {
+fn expected_orders(replies: &str) -> anyhow::Result<Expected> {
     expected(replies, |frame, numbers| {
         let (order, trades) = (&frame["result"]["order"], frame["result"]["trades"].as_array()?);
         numbers.extend(trades.iter().flat_map(|trade| [&trade["price"], &trade["amount"]]));
@@ -130,58 +204,121 @@ fn expected_orders(replies: &str) -> anyhow::Result<Digest> {
     })
 }
 
+/// Number of readers of each message: serde_json, sonic-rs if it is built in, and this project's.
+const READERS: usize = if cfg!(feature = "peers") { 3 } else { 2 };
+
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let books = expected_books()?;
     let orders = ORDERS.lines().map(|reply| Ok((reply, expected_orders(reply)?)));
-    let orders = orders.collect::<anyhow::Result<Vec<(&str, Digest)>>>()?;
-    each_round(lab, move |context| Ok([round_of_books(context, books)?, round_of_orders(context, &orders)?]))
+    let orders = orders.collect::<anyhow::Result<Vec<(&str, Expected)>>>()?;
+    let context = lab.context;
+    Ok(Box::new(move || {
+        let mut samples = round_of_books(&context, books)?;
+        samples.extend(round_of_orders(&context, &orders)?);
+        Ok(samples)
+    }))
 }
 
-fn round_of_books(context: &Context, expected: Digest) -> anyhow::Result<Sample> {
+/// Measures the readers of books in turn; this project's is last.
+fn round_of_books(context: &Context, expected: Expected) -> anyhow::Result<Vec<Sample>> {
     let mut visitor = Books { levels: BookLevels::with_capacity(64), digest: Digest::default() };
-    let nanos = time(context, BOOKS, |frame| {
-        Inbound::parse_with(frame, &mut visitor).map(drop).context("a recorded change of a book")
-    })?;
-    check(visitor.digest, expected, context)?;
-    Ok(Sample::with_note(nanos, note(context, BOOKS)?))
+    let mut serde = Digest::default();
+    #[cfg(feature = "peers")]
+    let mut sonic = Digest::default();
+    let frames: Vec<&str> = BOOKS.lines().collect();
+    let times = time_in_turn::<READERS>(
+        context,
+        frames.len(),
+        [
+            &mut passes(&frames, |frame| {
+                add_peer_book(&serde_json::from_str(frame)?, &mut serde);
+                Ok(())
+            }),
+            #[cfg(feature = "peers")]
+            &mut passes(&frames, |frame| {
+                add_peer_book(&sonic_rs::from_str(frame)?, &mut sonic);
+                Ok(())
+            }),
+            &mut passes(&frames, |frame| {
+                Inbound::parse_with(frame, &mut visitor).map(drop).context("a recorded change of a book")
+            }),
+        ],
+    )?;
+    check(serde, expected.float, context).context("serde_json")?;
+    #[cfg(feature = "peers")]
+    check(sonic, expected.float, context).context("sonic-rs")?;
+    check(visitor.digest, expected.exact, context)?;
+    let mut samples = times.map(Sample::from);
+    samples[READERS - 1].note = Some(note(context, &frames)?);
+    Ok(samples.into())
 }
 
-/// Measures each reply. The sample's value is the time of the longest one; its note has the others.
-fn round_of_orders(context: &Context, replies: &[(&'static str, Digest)]) -> anyhow::Result<Sample> {
+/// Measures the readers of each reply in turn. The samples' values are the times of the longest reply; the
+/// last one's note has the others.
+fn round_of_orders(context: &Context, replies: &[(&'static str, Expected)]) -> anyhow::Result<Vec<Sample>> {
     let mut found = Vec::with_capacity(replies.len());
     for (reply, expected) in replies {
         let mut visitor = Orders::default();
-        let nanos = time(context, reply, |frame| {
-            Inbound::parse_with(frame, &mut visitor).map(drop).context("a recorded reply to an order")
-        })?;
-        check(visitor.digest, *expected, context)?;
-        found.push((reply.len(), nanos));
+        let mut serde = Digest::default();
+        #[cfg(feature = "peers")]
+        let mut sonic = Digest::default();
+        let frames = [*reply];
+        let times = time_in_turn::<READERS>(
+            context,
+            frames.len(),
+            [
+                &mut passes(&frames, |frame| {
+                    add_peer_order(&serde_json::from_str(frame)?, &mut serde);
+                    Ok(())
+                }),
+                #[cfg(feature = "peers")]
+                &mut passes(&frames, |frame| {
+                    add_peer_order(&sonic_rs::from_str(frame)?, &mut sonic);
+                    Ok(())
+                }),
+                &mut passes(&frames, |frame| {
+                    Inbound::parse_with(frame, &mut visitor).map(drop).context("a recorded reply to an order")
+                }),
+            ],
+        )?;
+        check(serde, expected.float, context).context("serde_json")?;
+        #[cfg(feature = "peers")]
+        check(sonic, expected.float, context).context("sonic-rs")?;
+        check(visitor.digest, expected.exact, context)?;
+        found.push((reply.len(), times));
     }
-    let (len, nanos) = found.iter().copied().max_by_key(|(len, _)| *len).context("there are replies")?;
+    let (len, times) = found.iter().copied().max_by_key(|(len, _)| *len).context("there are replies")?;
     let others = found.iter().filter(|other| other.0 != len);
     let others: Vec<String> =
-        others.map(|(len, nanos)| format!("one of {len} bytes takes {nanos:.0} ns")).collect();
-    let note = format!("{len} bytes; {}", others.join(", "));
-    Ok(Sample::with_note(nanos, note))
+        others.map(|(len, times)| format!("one of {len} bytes takes {:.0} ns", times[READERS - 1])).collect();
+    let mut samples = times.map(Sample::from);
+    samples[READERS - 1].note = Some(format!("{len} bytes; {}", others.join(", ")));
+    Ok(samples.into())
 }
 
-/// Returns the time per message in nanoseconds: the median over groups of passes.
-fn time(
+/// Returns a group: passes over the frames.
+fn passes<'f>(
+    frames: &'f [&'static str],
+    mut read: impl FnMut(&'static str) -> anyhow::Result<()> + 'f,
+) -> impl FnMut() -> anyhow::Result<()> + 'f {
+    move || (0..PASSES).try_for_each(|_| frames.iter().try_for_each(|frame| read(black_box(frame))))
+}
+
+/// Returns the time per frame in nanoseconds of each group: the median over its calls. The groups take turns.
+fn time_in_turn<const COUNT: usize>(
     context: &Context,
-    file: &'static str,
-    mut read: impl FnMut(&'static str) -> anyhow::Result<()>,
-) -> anyhow::Result<f64> {
-    let frames: Vec<&str> = file.lines().collect();
-    let mut groups = Vec::new();
-    for _ in 0..context.effort.count(GROUPS) {
-        groups.push(context.timed(|| {
-            for _ in 0..PASSES {
-                frames.iter().try_for_each(|frame| read(black_box(frame)))?;
-            }
-            Ok(())
-        })?);
+    frame_count: usize,
+    mut groups: [&mut dyn FnMut() -> anyhow::Result<()>; COUNT],
+) -> anyhow::Result<[f64; COUNT]> {
+    let calls = context.effort.count(GROUPS);
+    let mut ticks: [Vec<u64>; COUNT] = std::array::from_fn(|_| Vec::with_capacity(calls));
+    let mut round = 0;
+    for _ in 0..calls {
+        let times: [u64; COUNT] = in_turn(&mut round, |place| context.timed(|| groups[place]()))?;
+        ticks.iter_mut().zip(times).for_each(|(ticks, time)| ticks.push(time));
     }
-    Ok(context.quantile_ns(&mut groups, 0.5) / (PASSES * frames.len() as u64) as f64)
+    let frames = PASSES * frame_count as u64;
+    Ok(ticks.map(|mut ticks| context.quantile_ns(&mut ticks, 0.5) / frames as f64))
 }
 
 /// Checks that `found`, the digest of all passes, results from passes that each have the digest `expected`.
@@ -198,12 +335,13 @@ fn check(found: Digest, expected: Digest, context: &Context) -> anyhow::Result<(
     Ok(())
 }
 
-fn note(context: &Context, file: &'static str) -> anyhow::Result<String> {
-    let (count, len) = (file.lines().count(), file.lines().map(str::len).sum::<usize>());
-    let utf8 = time(context, file, |frame| {
+fn note(context: &Context, frames: &[&'static str]) -> anyhow::Result<String> {
+    let (count, len) = (frames.len(), frames.iter().map(|frame| frame.len()).sum::<usize>());
+    let mut check_utf8 = passes(frames, |frame| {
         let _ = black_box(std::str::from_utf8(black_box(frame.as_bytes())));
         Ok(())
-    })?;
+    });
+    let [utf8] = time_in_turn(context, count, [&mut check_utf8])?;
     Ok(format!(
         "{count} messages of {} bytes on average; the check of their UTF-8 takes {utf8:.0} ns more",
         len / count
@@ -217,15 +355,21 @@ mod tests {
     #[test]
     fn parsed_messages_match_another_reader() {
         let (books, orders) = (expected_books().unwrap(), expected_orders(ORDERS).unwrap());
+        let (mut book_digest, mut order_digest) = (Digest::default(), Digest::default());
+        BOOKS.lines().for_each(|line| add_peer_book(&serde_json::from_str(line).unwrap(), &mut book_digest));
+        ORDERS
+            .lines()
+            .for_each(|line| add_peer_order(&serde_json::from_str(line).unwrap(), &mut order_digest));
+        assert_eq!((book_digest, order_digest), (books.float, orders.float));
         let mut visitor = Books { levels: BookLevels::default(), digest: Digest::default() };
         for line in BOOKS.lines() {
             Inbound::parse_with(line, &mut visitor).unwrap();
         }
-        assert_eq!(visitor.digest, books);
+        assert_eq!(visitor.digest, books.exact);
         let mut visitor = Orders::default();
         for line in ORDERS.lines() {
             Inbound::parse_with(line, &mut visitor).unwrap();
         }
-        assert_eq!(visitor.digest, orders);
+        assert_eq!(visitor.digest, orders.exact);
     }
 }

@@ -1,17 +1,8 @@
 //! Time to write a Deribit order to a TLS socket, through a client link and through the shell.
 
-use std::io::{ErrorKind, Read, Write};
-use std::net::TcpStream;
-use std::ops::DerefMut;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustls::crypto::ring::default_provider;
-use rustls::pki_types::pem::PemObject;
-use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
-use rustls::{
-    ClientConfig, ClientConnection, ConnectionCommon, RootCertStore, ServerConfig, ServerConnection, SideData,
-};
+use rustls::ClientConnection;
 use tickpath_deribit::credits::CreditPlan;
 use tickpath_deribit::envelope::{Id, Inbound, Visitor};
 use tickpath_deribit::messages::{Order, OrderReply, PlaceOrder};
@@ -25,8 +16,8 @@ use tickpath_shell::{Interrupt, Link as ShellLink, Shell, ShellConfig, Span};
 use tickpath_web::TlsClient;
 
 use super::prelude::*;
-use crate::support::deribit_venue::{Certificates, VenueEnd, key};
-use crate::support::loopback::tcp_pair;
+use crate::support::bare_tls::{BareTls, bare_tls};
+use crate::support::deribit_venue::{Certificates, FRAME_HEAD, VenueEnd, key};
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[
     on_two_cores(
@@ -61,8 +52,6 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
 const ORDERS: usize = 5_000;
 /// Time between an answer and the next order.
 const PAUSE: Nanos = Nanos::from_micros(20);
-/// Bytes before the payload of a WebSocket frame with 126 to 65,535 bytes of payload: header, length, mask.
-const FRAME_HEAD: usize = 2 + 2 + 4;
 /// Label of the orders.
 const LABEL: &str = "tp-19ab4c3d2e1-1f2e-12";
 /// Buy commands of a round: as many as a new session's rate limit allows at once.
@@ -112,78 +101,6 @@ impl Listener for LinkListener {
             }
             _ => {}
         }
-    }
-}
-
-/// One end of a TLS connection without WebSocket or Deribit code.
-struct BareTls<T> {
-    tls: T,
-    socket: TcpStream,
-}
-
-impl<T: DerefMut<Target = ConnectionCommon<D>>, D: SideData> BareTls<T> {
-    fn write(&mut self, bytes: &[u8]) -> anyhow::Result<()> {
-        self.tls.writer().write_all(bytes)?;
-        while self.tls.wants_write() {
-            self.tls.write_tls(&mut self.socket)?;
-        }
-        Ok(())
-    }
-
-    /// Sends pending handshake data and reads available data; returns the number of bytes of plain text.
-    fn read(&mut self) -> anyhow::Result<u64> {
-        while self.tls.wants_write() && unless_blocked(self.tls.write_tls(&mut self.socket))? > 0 {}
-        let mut len = 0;
-        if unless_blocked(self.tls.read_tls(&mut self.socket))? > 0 {
-            self.tls.process_new_packets()?;
-            let mut buffer = [0; 4_096];
-            loop {
-                match unless_blocked(self.tls.reader().read(&mut buffer))? {
-                    0 => break,
-                    count => len += count as u64,
-                }
-            }
-        }
-        Ok(len)
-    }
-
-    fn is_open(&self) -> bool {
-        !(self.tls.is_handshaking() || self.tls.wants_write())
-    }
-}
-
-/// Opens a bare TLS connection and returns both ends.
-fn bare_tls(
-    certificates: &Certificates,
-) -> anyhow::Result<(BareTls<ClientConnection>, BareTls<ServerConnection>)> {
-    let provider = Arc::new(default_provider());
-    let mut roots = RootCertStore::empty();
-    roots.add(CertificateDer::from_pem_file(&certificates.ca)?)?;
-    let client = ClientConfig::builder_with_provider(Arc::clone(&provider))
-        .with_safe_default_protocol_versions()?
-        .with_root_certificates(roots)
-        .with_no_client_auth();
-    let chain = vec![CertificateDer::from_pem_file(&certificates.certificate)?];
-    let server = ServerConfig::builder_with_provider(provider)
-        .with_safe_default_protocol_versions()?
-        .with_no_client_auth()
-        .with_single_cert(chain, PrivateKeyDer::from_pem_file(&certificates.key)?)?;
-    let [client_socket, server_socket] = tcp_pair()?;
-    let tls = ClientConnection::new(Arc::new(client), ServerName::try_from("localhost")?)?;
-    let mut client = BareTls { tls, socket: client_socket };
-    let mut server = BareTls { tls: ServerConnection::new(Arc::new(server))?, socket: server_socket };
-    while !(client.is_open() && server.is_open()) {
-        client.read()?;
-        server.read()?;
-    }
-    Ok((client, server))
-}
-
-/// Maps the error `WouldBlock` of a read or write to 0 bytes.
-fn unless_blocked(done: std::io::Result<usize>) -> anyhow::Result<usize> {
-    match done {
-        Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(0),
-        other => Ok(other?),
     }
 }
 

@@ -1,12 +1,15 @@
 //! Time of an order from a gateway's client to the acknowledgement, and to the write to the TLS socket.
 
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use rustls::ClientConnection;
 use tickpath_agent::{Agent, StopSignal};
 use tickpath_gateway::config::GatewayConfig;
-use tickpath_gateway::process::{Gateway, REHEARSE_INTERVAL};
+use tickpath_gateway::metrics::{Function, GatewayMetrics, Histogram};
+use tickpath_gateway::process::{Gateway, GatewayAgent, REHEARSE_INTERVAL};
 use tickpath_gateway_io::Client;
 use tickpath_gateway_protocol::{
     AckStatus, CreateOrder, Event, OrderAck, OrderType, Ready, ReadyScope, ReferenceData, Request,
@@ -16,9 +19,10 @@ use tickpath_lockfree::SharedLines;
 use tickpath_lockfree::shared_spsc::{Consumer, Producer, lines_of};
 
 use super::prelude::*;
-use crate::support::deribit_venue::{CLIENT_ID, Certificates, SECRET, VenueEnd};
+use crate::support::bare_tls::{BareTls, bare_tls};
+use crate::support::deribit_venue::{CLIENT_ID, Certificates, LastOrder, SECRET, VenueEnd};
 use crate::support::gateway_clients::{self, PASSWORD, ack_of};
-use crate::support::paced;
+use crate::support::paced::{self, PAUSE};
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     &[
@@ -29,21 +33,25 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
         row("gateway_rtt", "ns")
             .note(
                 "an order through a whole gateway to its RECEIVED acknowledgement: permissions, request \
-                 limit, steps, caps, the connection's capacity and credits checked, kept in the order table; \
-                 it is encoded and queued to the venue's connection after that; each is accepted by the \
-                 venue's end before the next; p50",
+                 limit, steps, caps, the connection's capacity and credits checked, kept in the order table, \
+                 encoded and queued to the venue's connection; each is accepted by the venue's end before the \
+                 next; p50",
             )
             .limit("gateway_ring_rtt")
             .goal(Goal::RatioAtMost(4.0))
-            .reference("12 us published")
-            .not_judged("RECEIVED leaves before the order is encoded and queued to the venue's connection"),
+            .reference("12 us published"),
+        row("gateway_tls_write", "ns").note(
+            "a bare TLS write of the frame of the last order of gateway_rtt, on the gateway's thread between two \
+             orders: after an equal pause, with the gateway polling and warming up before it, and answered as \
+             long after; p50",
+        ),
         row("gateway_to_wire", "ns")
             .note(
-                "of the same orders, from the client's sending to the bytes written to the venue's socket \
-                 over TLS, by the gateway's own stamps, p50; the limit is a bare write on another thread, \
-                 at another cadence",
+                "of the orders of gateway_rtt, from the client's sending to the bytes written to the venue's \
+                 socket over TLS, by the gateway's own stamps, p50",
             )
-            .limit("tls_write")
+            .limit("gateway_tls_write")
+            .goal(Goal::RatioAtMost(1.25))
             .reference("9 us published, tick to trade"),
     ],
     open,
@@ -61,8 +69,16 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let certificates = Certificates::make()?;
     each_round(lab, move |context| {
         let bare = bare_rings(context)?;
-        let (mut trips, mut to_wire) = orders(context, &certificates)?;
-        Ok([bare, context.quantile_ns(&mut trips, 0.5), quantile(&mut to_wire, 0.5) as f64])
+        let OrderTimes { mut trips, mut bare_writes, mut to_wire, mut handling, mut writes } =
+            orders(context, &certificates)?;
+        let [handling, write] = [&mut handling, &mut writes].map(|times| quantile(times, 0.5));
+        let note = format!("handling {handling} ns, write {write} ns");
+        Ok([
+            bare.into(),
+            context.quantile_ns(&mut trips, 0.5).into(),
+            context.quantile_ns(&mut bare_writes, 0.5).into(),
+            Sample::with_note(quantile(&mut to_wire, 0.5) as f64, note),
+        ])
     })
 }
 
@@ -120,53 +136,187 @@ fn configuration(folder: &Path, url: &str, ca: &Path) -> anyhow::Result<GatewayC
     Ok(GatewayConfig::parse("gateway.toml", &text)?)
 }
 
-/// Returns two times of each order after the warm-up, both from the client's sending: the time to its
-/// acknowledgement (in clock ticks) and to the write to the venue's socket (in nanoseconds).
-fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<(Vec<u64>, Vec<u64>)> {
+/// Times of each order after the warm-up.
+struct OrderTimes {
+    /// From the client's sending to the acknowledgement, in clock ticks.
+    trips: Vec<u64>,
+    /// Of the bare TLS write after the order, in clock ticks.
+    bare_writes: Vec<u64>,
+    /// From the client's sending to the write to the venue's socket, in nanoseconds.
+    to_wire: Vec<u64>,
+    /// Of that, from the removal from the client's ring until the order is queued, in nanoseconds.
+    handling: Vec<u64>,
+    /// Of that, the encryption and the system call, in nanoseconds.
+    writes: Vec<u64>,
+}
+
+/// Sends orders through a gateway, and after each a bare TLS write from the gateway's thread.
+fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<OrderTimes> {
     let folder = tempfile::tempdir()?;
     let mut venue = VenueEnd::open(certificates)?;
     let config = configuration(folder.path(), &venue.url(), &certificates.ca)?;
-    venue.serve_during(REST, || {
+    let (tls, mut server) = bare_tls(certificates)?;
+    let (order, mut echo) = (venue.last_order(), Vec::new());
+    let answer = move || {
+        let count = server.read()? as usize;
+        echo.resize(count, b'x');
+        if count > 0 {
+            server.write(&echo)?;
+        }
+        Ok(count)
+    };
+    venue.serve_with(REST, answer, || {
         let gateway = Gateway::build(&config, None, Some(&folder.path().join("shm")), context.clock)?;
-        let (mut agent, metrics, socket) = (gateway.agent, gateway.metrics, gateway.endpoints.socket);
-        let notes = gateway.notes;
-        let latency = metrics.request_latency(RequestKind::CREATE_ORDER);
-        let mut to_wire = Vec::with_capacity(context.effort.count(ORDERS));
-        let written = &mut to_wire;
+        let (agent, socket, notes) = (gateway.agent, gateway.endpoints.socket, gateway.notes);
+        let turns = Turns::default();
+        let count = context.effort.count(ORDERS);
+        let mut thread = GatewayThread {
+            context,
+            agent,
+            to_wire: WireTimes::new(&gateway.metrics, count),
+            bare: BareWrites::new(tls, order, count),
+            warmed_up_at: context.clock.now(),
+        };
         let trips = context.run_on_two_cores(
-            |stop| {
-                agent.on_start()?;
-                let (mut previous_sum, mut warmed_up_at) = (0, context.clock.now());
-                while !stop.is_stopped() {
-                    let now = context.clock.now();
-                    if agent.do_work(now)? > 0 {
-                        // Read the sums on this thread after each order, so that no order is missed.
-                        if latency.count() as usize > written.len() {
-                            let sum = metrics.inter_process.sum() + latency.sum();
-                            written.push(sum - std::mem::replace(&mut previous_sum, sum));
-                        }
-                    } else if now.since(warmed_up_at) >= REHEARSE_INTERVAL {
-                        // Warm up when idle, as the thread of a real gateway does.
-                        warmed_up_at = now;
-                        agent.warm_up(now);
-                    }
-                }
-                agent.on_close();
-                Ok(())
-            },
+            |stop| thread.run(stop, &turns),
             |stop| {
                 let mut client = Client::start(gateway_clients::client(&socket, "trader")?);
                 let (account, symbol) = ready(&mut client, stop).map_err(|error| {
                     let messages: Vec<String> = notes.try_iter().collect();
                     error.context(format!("the gateway is not ready: {}", messages.join("; ")))
                 })?;
-                trade(context, &mut client, account, symbol, stop)
+                trade(context, &mut client, account, symbol, &turns, stop)
             },
         )?;
-        let orders = context.effort.count(ORDERS);
-        ensure!(to_wire.len() == orders, "{} orders were written to the venue", to_wire.len());
-        Ok((trips, to_wire.split_off(orders / 10)))
+        let GatewayThread { to_wire: WireTimes { total, handling, write, .. }, bare, .. } = thread;
+        let mut times = [total.times, handling.times, write.times, bare.ticks];
+        for times in &mut times {
+            ensure!(times.len() == count, "{} of {count} orders or bare writes were timed", times.len());
+            times.drain(..count / 10);
+        }
+        let [to_wire, handling, writes, bare_writes] = times;
+        Ok(OrderTimes { trips, bare_writes, to_wire, handling, writes })
     })
+}
+
+/// Turns of the gateway's thread: orders and bare writes alternate.
+#[derive(Default)]
+struct Turns {
+    /// Number of bare writes requested by the client.
+    wanted: AtomicU64,
+    /// Number of bare writes answered.
+    done: AtomicU64,
+}
+
+/// Times of single orders, as differences of a metric's sum.
+struct SumTimes {
+    previous: u64,
+    times: Vec<u64>,
+}
+
+impl SumTimes {
+    fn new(count: usize) -> SumTimes {
+        SumTimes { previous: 0, times: Vec::with_capacity(count) }
+    }
+
+    /// Takes the increase of the sum; it is a time of an order if `is_order`.
+    fn take(&mut self, sum: u64, is_order: bool) {
+        let time = sum - std::mem::replace(&mut self.previous, sum);
+        if is_order {
+            self.times.push(time);
+        }
+    }
+}
+
+/// Reads the times of the gateway's orders from its metrics.
+struct WireTimes<'a> {
+    metrics: &'a GatewayMetrics,
+    latency: &'a Histogram,
+    total: SumTimes,
+    handling: SumTimes,
+    write: SumTimes,
+}
+
+impl<'a> WireTimes<'a> {
+    fn new(metrics: &'a GatewayMetrics, orders: usize) -> WireTimes<'a> {
+        let [total, handling, write] = std::array::from_fn(|_| SumTimes::new(orders));
+        let latency = metrics.request_latency(RequestKind::CREATE_ORDER);
+        WireTimes { metrics, latency, total, handling, write }
+    }
+
+    /// Must be called after each duty cycle with work, because a time is the difference of two sums.
+    fn take(&mut self) {
+        let metrics = self.metrics;
+        let is_order = self.latency.count() as usize > self.total.times.len();
+        self.total.take(metrics.inter_process.sum() + self.latency.sum(), is_order);
+        self.handling.take(metrics.profile(Function::Request).sum(), is_order);
+        self.write.take(metrics.profile(Function::Write).sum(), is_order);
+    }
+}
+
+/// Bare TLS writes of the orders' frames, each answered before the next.
+struct BareWrites {
+    tls: BareTls<ClientConnection>,
+    order: LastOrder,
+    frame: Vec<u8>,
+    /// Number of bytes of the current answer that have not arrived.
+    awaited: usize,
+    ticks: Vec<u64>,
+}
+
+impl BareWrites {
+    fn new(tls: BareTls<ClientConnection>, order: LastOrder, count: usize) -> BareWrites {
+        BareWrites { tls, order, frame: Vec::new(), awaited: 0, ticks: Vec::with_capacity(count) }
+    }
+
+    fn write(&mut self, context: &Context) -> anyhow::Result<()> {
+        self.order.write_frame(&mut self.frame);
+        let BareWrites { tls, frame, .. } = self;
+        self.ticks.push(context.timed(|| tls.write(frame))?);
+        self.awaited = self.frame.len();
+        Ok(())
+    }
+
+    /// Reads a part of the answer; returns whether that completes it.
+    fn read(&mut self) -> anyhow::Result<bool> {
+        if self.awaited == 0 {
+            return Ok(false);
+        }
+        let count = self.tls.read()? as usize;
+        self.awaited = self.awaited.checked_sub(count).context("the answer is too long")?;
+        Ok(self.awaited == 0)
+    }
+}
+
+/// The gateway's thread, which also makes the bare writes.
+struct GatewayThread<'a> {
+    context: &'a Context,
+    agent: GatewayAgent,
+    to_wire: WireTimes<'a>,
+    bare: BareWrites,
+    warmed_up_at: Nanos,
+}
+
+impl GatewayThread<'_> {
+    fn run(&mut self, stop: &StopSignal, turns: &Turns) -> anyhow::Result<()> {
+        self.agent.on_start()?;
+        while !stop.is_stopped() {
+            let now = self.context.clock.now();
+            if self.agent.do_work(now)? > 0 {
+                self.to_wire.take();
+            } else if turns.wanted.load(Ordering::Acquire) > self.bare.ticks.len() as u64 {
+                self.bare.write(self.context)?;
+            } else if self.bare.read()? {
+                turns.done.store(self.bare.ticks.len() as u64, Ordering::Release);
+            } else if now.since(self.warmed_up_at) >= REHEARSE_INTERVAL {
+                // Warm up when idle, as the thread of a real gateway does.
+                self.warmed_up_at = now;
+                self.agent.warm_up(now);
+            }
+        }
+        self.agent.on_close();
+        Ok(())
+    }
 }
 
 /// Waits until the account can trade; returns its number and the instrument's.
@@ -197,6 +347,7 @@ fn trade(
     client: &mut Client,
     account: u16,
     symbol: u32,
+    turns: &Turns,
     stop: &StopSignal,
 ) -> anyhow::Result<Vec<u64>> {
     let order = CreateOrder {
@@ -224,6 +375,15 @@ fn trade(
             Ok(ack)
         })?;
         ensure!(accepted.status == AckStatus::ACCEPTED, "order {number} was not accepted: {accepted:?}");
+        context.spin(PAUSE);
+        turns.wanted.store(number, Ordering::Release);
+        wait_for(stop, || {
+            let is_done = turns.done.load(Ordering::Acquire) == number;
+            if !is_done {
+                thread::yield_now();
+            }
+            Ok(is_done.then_some(()))
+        })?;
         Ok(ticks)
     })
 }

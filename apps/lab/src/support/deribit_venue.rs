@@ -1,6 +1,7 @@
 //! A Deribit venue for the measurements: it answers a client's requests at once, over a WebSocket with TLS.
 
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -25,6 +26,9 @@ use super::loopback::ANY_PORT;
 /// The client's credentials.
 pub(crate) const CLIENT_ID: &str = "lab";
 pub(crate) const SECRET: &str = "of the laboratory";
+/// Bytes before the payload of a client's WebSocket frame with 126 to 65,535 bytes of payload: header, length,
+/// mask.
+pub(crate) const FRAME_HEAD: usize = 2 + 2 + 4;
 /// Data of a book change notification; the whole notification has 350 bytes.
 const CHANGE: &str = r#"{"type":"change","timestamp":1554373911330,"prev_change_id":297217,"instrument_name":"BTC-PERPETUAL","change_id":297218,"bids":[["delete",5041.94,0],["delete",5042.34,0]],"asks":[["new",5042.36,100],["change",5042.5,9580]]}"#;
 /// Number of changes sent after a subscription to [`CHANNEL`].
@@ -68,6 +72,28 @@ impl Certificates {
     }
 }
 
+/// The text of the last buy order that the venue received, shared with other threads.
+#[derive(Clone, Default)]
+pub(crate) struct LastOrder(Arc<Mutex<String>>);
+
+impl LastOrder {
+    fn set(&self, text: &str) {
+        text.clone_into(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner));
+    }
+
+    /// Writes a client's frame of the order, with a mask of zeros, into `frame`.
+    pub(crate) fn write_frame(&self, frame: &mut Vec<u8>) {
+        const FIN_TEXT: u8 = 0x81;
+        const MASKED_LEN_OF_2: u8 = 0x80 | 126;
+        let text = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let [high, low] = (text.len() as u16).to_be_bytes();
+        frame.clear();
+        frame.extend_from_slice(&[FIN_TEXT, MASKED_LEN_OF_2, high, low, 0, 0, 0, 0]);
+        debug_assert_eq!(frame.len(), FRAME_HEAD);
+        frame.extend_from_slice(text.as_bytes());
+    }
+}
+
 /// The venue: its acceptor and its clients.
 pub(crate) struct VenueEnd {
     acceptor: WebAcceptor,
@@ -76,6 +102,7 @@ pub(crate) struct VenueEnd {
     /// Whether the client that is being answered has logged in.
     is_authenticated: bool,
     orders: u64,
+    last_order: LastOrder,
     /// Time at which the current request was received, and time at which its answer is sent.
     time: ServerTime,
     /// Notifications to be sent after the answer.
@@ -91,10 +118,15 @@ impl VenueEnd {
             clients: Vec::new(),
             is_authenticated: false,
             orders: 0,
+            last_order: LastOrder::default(),
             time: ServerTime::default(),
             changes: Vec::new(),
             out: Vec::new(),
         })
+    }
+
+    pub(crate) fn last_order(&self) -> LastOrder {
+        self.last_order.clone()
     }
 
     pub(crate) fn url(&self) -> String {
@@ -113,9 +145,27 @@ impl VenueEnd {
         rest: Duration,
         work: impl FnOnce() -> anyhow::Result<T>,
     ) -> anyhow::Result<T> {
+        self.serve_with(rest, || Ok(0), work)
+    }
+
+    /// As [`serve_during`](VenueEnd::serve_during). The thread that serves also calls `serve_other`, which
+    /// returns the amount of its work.
+    pub(crate) fn serve_with<T>(
+        &mut self,
+        rest: Duration,
+        mut serve_other: impl FnMut() -> anyhow::Result<usize> + Send,
+        work: impl FnOnce() -> anyhow::Result<T>,
+    ) -> anyhow::Result<T> {
         let (stop, clock) = (StopSignal::new(), TscClock::shared());
         thread::scope(|scope| {
-            let served = scope.spawn(|| self.serve_until(&stop, &clock, || thread::sleep(rest)));
+            let served = scope.spawn(|| {
+                while !stop.is_stopped() {
+                    if self.work(clock.now())? + serve_other()? == 0 {
+                        thread::sleep(rest);
+                    }
+                }
+                Ok(())
+            });
             let done = work();
             stop.stop();
             let served = served.join().ok().context("the venue's end panicked")?;
@@ -186,14 +236,14 @@ impl VenueEnd {
 
     fn answer(&mut self, text: &str) -> anyhow::Result<()> {
         let request = Request::parse(text.as_bytes());
-        match request.and_then(|request| Ok((request.id, self.result(&request)?))) {
+        match request.and_then(|request| Ok((request.id, self.result(text, &request)?))) {
             Ok((id, json)) => write_result(id, &check(json.as_bytes())?, self.time, true, &mut self.out),
             Err(refusal) => write_refusal(&refusal, self.time, true, &mut self.out),
         }
         Ok(())
     }
 
-    fn result<'a>(&mut self, request: &Request<'a>) -> Result<String, Refusal<'a>> {
+    fn result<'a>(&mut self, text: &str, request: &Request<'a>) -> Result<String, Refusal<'a>> {
         if request.method.is_private() && !self.is_authenticated {
             return Err(Refusal::new(request.id, ErrorCode::Unauthorized));
         }
@@ -202,7 +252,10 @@ impl VenueEnd {
             Method::SetHeartbeat | Method::EnableCancelOnDisconnect => "\"ok\"".to_owned(),
             Method::Auth => self.log_in(request)?,
             Method::GetInstrument => INSTRUMENT.to_owned(),
-            Method::Buy => self.enter(&request.params()?),
+            Method::Buy => {
+                self.last_order.set(text);
+                self.enter(&request.params()?)
+            }
             Method::GetInstruments => format!("[{INSTRUMENT}]"),
             Method::GetOpenOrders | Method::GetPositions | Method::GetOrderStateByLabel => "[]".to_owned(),
             Method::GetAccountSummaries => r#"{"id":10580,"summaries":[]}"#.to_owned(),

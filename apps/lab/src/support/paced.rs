@@ -6,7 +6,7 @@ use crate::context::Context;
 
 /// Time between an answer and the next request. A venue publishes the order in this time. An echo has
 /// nothing to do then but gets the same pause.
-const PAUSE: Nanos = Nanos::from_micros(20);
+pub(crate) const PAUSE: Nanos = Nanos::from_micros(20);
 
 /// Returns the ticks of the `measured` round trips after the warm-up. `trip` receives its number, from 1, and
 /// returns its ticks.

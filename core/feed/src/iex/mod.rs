@@ -4,13 +4,13 @@
 //! follows one line or joins two, and detects a restart of the numbering.
 //!
 //! ```
-//! use tickpath_book::{BookLimits, BooksById, DirectBooks};
+//! use tickpath_book::{BookLimits, BooksById, PackedBooks};
 //! use tickpath_feed::{IgnoreUpdates, MessageBooks, iex};
 //! use tickpath_iex::{Feed, PriceLevelUpdate, wire::Ticker};
 //! use tickpath_types::{InstrumentId, Nanos, Price, Sequence, Side, Symbol};
 //! use zerocopy::IntoBytes;
 //!
-//! let books = DirectBooks::new(BookLimits::new(InstrumentId(16), 1_000));
+//! let books = PackedBooks::new(BookLimits::new(InstrumentId(16), 1_000));
 //! let mut builder = iex::BookBuilder::new(Feed::Deep10, books);
 //! let level = |is_complete, size: u32, price: i64| {
 //!     let ticker = Ticker::new("ZIEXT").unwrap();

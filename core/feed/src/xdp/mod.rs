@@ -1,7 +1,7 @@
 //! NYSE's Integrated Feed: its packets for an [`Arbiter`](crate::Arbiter), and books from its messages.
 //!
 //! ```
-//! use tickpath_book::{BookLimits, BooksById, DirectBooks};
+//! use tickpath_book::{BookLimits, BooksById, PackedBooks};
 //! use tickpath_feed::xdp::{BookBuilder, Channel};
 //! use tickpath_feed::{IgnoreUpdates, MessageBooks};
 //! use tickpath_nyse::Packet;
@@ -11,7 +11,7 @@
 //! let flow = ItchDayConfig::itch_500().scaled(1_000);
 //! let mut day = XdpDay::new(XdpDayConfig { flow, ..XdpDayConfig::xdp_500() }).unwrap();
 //! let limits = BookLimits::new(InstrumentId(1), 10_000);
-//! let mut builder = BookBuilder::new(DirectBooks::new(limits), Nanos::from_secs(1_795_150_800));
+//! let mut builder = BookBuilder::new(PackedBooks::new(limits), Nanos::from_secs(1_795_150_800));
 //! while let Some(packet) = day.next_packet() {
 //!     let messages = Packet::parse(packet.bytes()).unwrap();
 //!     builder.handle_packet(Channel(packet.channel), &messages, &mut IgnoreUpdates);
