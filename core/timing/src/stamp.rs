@@ -94,8 +94,15 @@ impl Stamp {
     #[inline(always)]
     #[must_use]
     pub fn hop_range(hop: Hop, first: Sequence, count: u64, tsc: u64) -> Stamp {
-        debug_assert!(hop.space() == IdSpace::Market, "{hop} is stamped with an id of the {:?} space", hop.space());
-        debug_assert!((1..=RANGE_LEN_MAX).contains(&count), "a range has 1 to {RANGE_LEN_MAX} messages: {count}");
+        debug_assert!(
+            hop.space() == IdSpace::Market,
+            "{hop} is stamped with an id of the {:?} space",
+            hop.space()
+        );
+        debug_assert!(
+            (1..=RANGE_LEN_MAX).contains(&count),
+            "a range has 1 to {RANGE_LEN_MAX} messages: {count}"
+        );
         Stamp::new(FIRST_RANGE + hop as u8, MarketId::new(first).bits() | (count - 1) << RANGE_SHIFT, tsc)
     }
 
@@ -141,7 +148,12 @@ impl Stamp {
             FIRST_RANGE.. => {
                 let hop = *Hop::ALL.get(usize::from(code - FIRST_RANGE))?;
                 let (first, count) = (MarketId::new(Sequence(id)), (id >> RANGE_SHIFT) as u16 + 1);
-                (hop.space() == IdSpace::Market).then_some(StampKind::HopRange { hop, first, count, tsc: value })
+                (hop.space() == IdSpace::Market).then_some(StampKind::HopRange {
+                    hop,
+                    first,
+                    count,
+                    tsc: value,
+                })
             }
             _ => {
                 let hop = *Hop::ALL.get(usize::from(code.checked_sub(FIRST_HOP)?))?;
@@ -181,7 +193,8 @@ mod tests {
         let first = Sequence((1 << 48) - 1);
         for hop in Hop::ALL.into_iter().filter(|hop| hop.space() == IdSpace::Market) {
             for count in [1, 2, RANGE_LEN_MAX] {
-                let kind = StampKind::HopRange { hop, first: MarketId::new(first), count: count as u16, tsc: 5 };
+                let kind =
+                    StampKind::HopRange { hop, first: MarketId::new(first), count: count as u16, tsc: 5 };
                 assert_eq!(Stamp::hop_range(hop, first, count, 5).decode(), Some(kind));
             }
         }

@@ -86,7 +86,8 @@ pub fn record(line: &str) -> Stamp {
             let hop = *Hop::ALL.iter().find(|other| other.code() == hop).expect(line);
             match hop.space() {
                 IdSpace::Market if id.contains("..") => {
-                    let (first, end) = id[1..].split_once("..").map(|(a, b)| (number(a), number(b))).expect(line);
+                    let (first, end) =
+                        id[1..].split_once("..").map(|(a, b)| (number(a), number(b))).expect(line);
                     Stamp::hop_range(hop, Sequence(first), end - first, number(tsc))
                 }
                 IdSpace::Market => Stamp::hop(hop, market(id), number(tsc)),
