@@ -24,7 +24,7 @@ use zerocopy::IntoBytes;
 
 use self::line_b::LineB;
 pub use self::line_b::LineBAgent;
-use self::run::{Datagrams, PACKETS_PER_RUN_MAX, Run};
+use self::run::{Datagrams, PACKETS_PER_RUN_MAX, Run, unsent_count};
 use crate::market_recovery::{MarketRecoverySettings, PublisherLinks};
 
 /// Maximum number of retransmission packets sent in one duty cycle.
@@ -335,17 +335,6 @@ fn count_answer(counters: &PublisherCounters, message_count: u16, status: io::Re
         Ok(SendStatus::Sent) => counters.retransmitted.add(message_count.into()),
         _ => counters.unsent.add(1),
     }
-}
-
-/// Sends datagrams on a line; returns the number of those not sent. If neither line sends a datagram,
-/// receivers request its messages again.
-#[inline]
-fn unsent_count(line: &mut impl DatagramSender, datagrams: Datagrams<'_>) -> u64 {
-    let Datagrams { bytes, len } = datagrams;
-    if bytes.len() == len {
-        return u64::from(!matches!(line.send(bytes), Ok(SendStatus::Sent)));
-    }
-    (datagrams.count() - line.send_segments(bytes, len).unwrap_or(0)) as u64
 }
 
 /// Appends the message that encodes an event to the packet and to the store.

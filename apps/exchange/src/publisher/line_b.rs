@@ -8,8 +8,7 @@ use tickpath_net::DatagramSender;
 use tickpath_types::Nanos;
 use tickpath_venue::{PublisherCounters, end_ring};
 
-use super::run::{DEFAULT_RUN_LEN_MAX, Datagrams};
-use super::unsent_count;
+use super::run::{DEFAULT_RUN_LEN_MAX, Datagrams, unsent_count};
 
 /// Number of runs that may wait for the agent of line B. When they do, the publisher publishes nothing.
 const RUNS_WAITING_MAX: usize = 1 << 6;

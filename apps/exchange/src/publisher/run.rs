@@ -1,6 +1,7 @@
 //! A run of packets: datagrams that are sent together.
 
 use tickpath_nasdaq::moldudp64::DATAGRAM_LEN_MAX;
+use tickpath_net::{DatagramSender, SendStatus};
 
 /// Maximum number of packets in a run. The first packet of a run waits until the others are encoded.
 pub(super) const PACKETS_PER_RUN_MAX: usize = 4;
@@ -91,6 +92,17 @@ impl Datagrams<'_> {
     pub(super) fn count(self) -> usize {
         self.bytes.len().div_ceil(self.len)
     }
+}
+
+/// Sends datagrams on a line; returns the number of those not sent. If neither line sends a datagram,
+/// receivers request its messages again.
+#[inline]
+pub(super) fn unsent_count(line: &mut impl DatagramSender, datagrams: Datagrams<'_>) -> u64 {
+    let Datagrams { bytes, len } = datagrams;
+    if bytes.len() == len {
+        return u64::from(!matches!(line.send(bytes), Ok(SendStatus::Sent)));
+    }
+    (datagrams.count() - line.send_segments(bytes, len).unwrap_or(0)) as u64
 }
 
 #[cfg(test)]

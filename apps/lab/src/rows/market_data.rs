@@ -73,7 +73,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let (mut feed, mut bare) = (Feed::new()?, BareLines::new()?);
     // The bare sends repeat the packets of this warm-up.
     let count = (REPEATED_PACKETS * MESSAGES_PER_PACKET_MAX) as u64;
-    feed.publish(lab.context, count)?;
+    feed.publish(&lab.context, count)?;
     bare.packets = std::mem::take(&mut feed.seen).packets;
     each_round(lab, move |context| {
         let datagrams = bare_datagrams(context)?;
