@@ -20,15 +20,13 @@ pub(crate) const ALL_SNAPSHOTS: usize = 1 << 16;
 /// Number of retransmission requests after which an impatient feed handler gives up a gap.
 const IMPATIENT_REQUESTS_MAX: u32 = 2;
 
-/// Settings of the venue's market data and recovery services, and of the feed handlers that use them.
+/// Settings of the venue's recovery services, and of the feed handlers that use them.
 #[derive(Clone, Debug)]
 pub(crate) struct RecoveryProfile {
     pub(crate) retained_messages: usize,
     keep_snapshots: Option<usize>,
     snapshots: Option<SnapshotSettings>,
     feeds: Vec<FeedProfile>,
-    /// True if a separate agent of the venue sends line B.
-    pub(crate) has_line_b_agent: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,8 +55,6 @@ impl RecoveryProfile {
         let feed = |place| FeedProfile::new(place, rng, active, snapshots.is_some());
         RecoveryProfile {
             feeds: (0..feeds).map(feed).collect(),
-            // Drawn last, so that older seeds keep their other settings.
-            has_line_b_agent: rng.below(3) == 0,
             keep_snapshots: is_all_needed.then_some(ALL_SNAPSHOTS),
             retained_messages,
             snapshots,

@@ -41,7 +41,6 @@ pub(crate) fn venue_settings(
         login: LoginPolicy { delay: Nanos::from_millis(1), ..LoginPolicy::default() },
         retransmission: RETRANSMISSION,
         retained_messages: recovery.retained_messages,
-        has_line_b_agent: recovery.has_line_b_agent,
         market_recovery: recovery.market_recovery(),
         day: profile.day.clone(),
         limits: EngineLimits {
