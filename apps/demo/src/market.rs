@@ -13,7 +13,7 @@ use tickpath_exchange::{
     VenueTracers, VenueView,
 };
 use tickpath_feed::{ArbiterConfig, LossConfig, LossModel};
-use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, Senders, SnapshotSources};
+use tickpath_feedhandler::{FeedHandler, FeedSettings, FeedView, LineReader, Senders, SnapshotSources};
 use tickpath_flowgen::{BackgroundFlow, BackgroundFlowConfig};
 use tickpath_lockfree::{broadcast, records, spsc};
 use tickpath_matching::EngineLimits;
@@ -218,6 +218,7 @@ impl Market {
                 guests,
                 lines,
                 journal_retention.settings(),
+                settings.reader,
             ),
             clock,
             VenueTracers { order_server: trace(), matcher: trace(), publisher: trace() },
@@ -328,6 +329,7 @@ fn venue_settings<'a>(
     guests: Vec<UserSettings>,
     lines: [SocketAddrV4; 2],
     journal: JournalSettings,
+    reader: LineReader,
 ) -> VenueSettings {
     let participant = |name: &&str| UserSettings::new(*name, Password::plain(TEST_PASSWORD));
     let users = participants.map(participant).chain(guests).collect();
@@ -340,6 +342,8 @@ fn venue_settings<'a>(
         interface: DemoSettings::INTERFACE,
         heartbeat: HEARTBEAT,
         retained_messages: RETAINED_MESSAGES,
+        // A packet ring on the venue's host would get the packets of one call as one packet.
+        segmented_sends: reader == LineReader::Sockets,
         limits: EngineLimits {
             max_open_orders: MAX_OPEN_ORDERS,
             max_open_orders_per_session: MAX_OPEN_ORDERS_PER_SESSION,

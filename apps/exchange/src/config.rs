@@ -55,6 +55,8 @@ const SESSIONS_STEP: u16 = 64;
 /// Minimum heartbeat interval; shorter intervals add only load.
 const HEARTBEAT_MIN: Duration = Duration(Nanos::from_millis(1));
 const ROLES: [&str; 3] = ["order-server", "matcher", "publisher"];
+/// Role of the agent that sends line B. Without it, the publisher sends line B.
+const LINE_B_ROLE: &str = "line-b";
 
 type Result<T, E = ConfigError> = std::result::Result<T, E>;
 
@@ -98,7 +100,8 @@ pub struct ExchangeConfig {
     pub deribit: Option<toml::Table>,
     /// Background order flow, which the program sends to the venue as one of its users; none when absent.
     pub background_flow: Option<BackgroundFlowConfig>,
-    /// Assignment of agents to threads; when absent, it depends on the number of cores.
+    /// Assignment of agents to threads; when absent, it depends on the number of cores. The agent `line-b` is
+    /// optional: it sends line B in place of the publisher.
     pub placement: Option<Placement>,
 }
 
@@ -320,6 +323,10 @@ pub struct MarketDataConfig {
     pub retransmission: SocketAddrV4,
     /// Maximum datagram length, in bytes.
     pub packet_bytes: usize,
+    /// Sends several packets by one system call, if more messages wait than one packet holds and the kernel
+    /// can segment (UDP GSO). Receivers' sockets get separate datagrams. Switch this off if a program on the
+    /// venue's host reads the lines by a packet ring or captures them, because it would get them as one packet.
+    pub segmented_sends: bool,
     /// Time without a packet after which a heartbeat is sent.
     pub heartbeat: Duration,
     /// Messages retained for retransmission, at 64 bytes each.
@@ -412,6 +419,7 @@ impl Default for MarketDataConfig {
             interface: Ipv4Addr::LOCALHOST,
             retransmission: SocketAddrV4::new(Ipv4Addr::LOCALHOST, 26_403),
             packet_bytes: DATAGRAM_LEN_MAX,
+            segmented_sends: true,
             heartbeat: Duration(Nanos::from_secs(1)),
             retained_messages: 1 << 20,
             requests: RequestsConfig::default(),
@@ -479,7 +487,7 @@ impl ExchangeConfig {
         }
         self.check_bounds(users.len())?;
         if let Some(placement) = &self.placement {
-            placement.check(&ROLES)?;
+            self.check_placement(placement)?;
         }
         let day = self.day.settings(&instruments)?;
         let mut journal = self.journal.settings(named.map(journal_session))?;
@@ -514,6 +522,8 @@ impl ExchangeConfig {
             interface: data.interface,
             retransmission: data.retransmission,
             packet_bytes: data.packet_bytes,
+            segmented_sends: data.segmented_sends,
+            has_line_b_agent: self.placement.as_ref().is_some_and(|placement| placement.names(LINE_B_ROLE)),
             heartbeat: data.heartbeat.0,
             retained_messages: data.retained_messages,
             market_recovery: data.recovery()?,
@@ -544,6 +554,19 @@ impl ExchangeConfig {
         Err(ConfigError::value(format!("deribit: {problem}")))
     }
 
+    /// Checks that the placement names every agent, and the agent of line B only if packets are not too long.
+    fn check_placement(&self, placement: &Placement) -> Result<()> {
+        if !placement.names(LINE_B_ROLE) {
+            return placement.check(&ROLES);
+        }
+        if self.market_data.packet_bytes > DATAGRAM_LEN_MAX {
+            bail!(
+                "market_data.packet_bytes must be at most {DATAGRAM_LEN_MAX} if a thread runs the agent '{LINE_B_ROLE}'"
+            );
+        }
+        placement.check(&[&ROLES[..], &[LINE_B_ROLE]].concat())
+    }
+
     /// Checks the bounds on memory, because all memory is allocated at the start.
     fn check_bounds(&self, users: usize) -> Result<()> {
         let (entry, data, matching) = (&self.order_entry, &self.market_data, &self.matching);
@@ -564,16 +587,23 @@ impl ExchangeConfig {
         ExchangeConfig { placement: Some(self.placement(cores)), ..self.clone() }
     }
 
+    /// Returns true if a separate agent sends line B, for a process that may run on `cores`.
+    #[must_use]
+    pub fn has_line_b_agent(&self, cores: &[usize]) -> bool {
+        self.placement(cores).names(LINE_B_ROLE)
+    }
+
     /// Returns the configured placement, or the default for a process that may run on `cores`.
     #[must_use]
     pub fn placement(&self, cores: &[usize]) -> Placement {
-        self.placement.clone().unwrap_or_else(|| default_placement(cores))
+        let may_split_lines = self.market_data.packet_bytes <= DATAGRAM_LEN_MAX;
+        self.placement.clone().unwrap_or_else(|| default_placement(cores, may_split_lines))
     }
 }
 
 /// The default placement: one thread on fewer than 4 cores, so that a trader has the others; two on 4 to 7; a
-/// thread per agent on more. All threads sleep while idle.
-fn default_placement(cores: &[usize]) -> Placement {
+/// thread per agent on more, with an agent for line B if `may_split_lines`. All threads sleep while idle.
+fn default_placement(cores: &[usize], may_split_lines: bool) -> Placement {
     let cycle = ["order-server", "matcher", "order-server", "publisher"];
     match cores.len() {
         0..4 => Placement::new(IdleStrategy::default(), cores, &[("venue", &cycle)]),
@@ -582,10 +612,16 @@ fn default_placement(cores: &[usize]) -> Placement {
             cores,
             &[("venue", &["order-server", "matcher"]), ("publisher", &["publisher"])],
         ),
-        _ => Placement::new(
-            IdleStrategy::default(),
-            cores,
-            &[("order-server", &["order-server"]), ("matcher", &["matcher"]), ("publisher", &["publisher"])],
-        ),
+        _ => {
+            let mut threads: Vec<(&str, &[&str])> = vec![
+                ("order-server", &["order-server"]),
+                ("matcher", &["matcher"]),
+                ("publisher", &["publisher"]),
+            ];
+            if may_split_lines {
+                threads.push((LINE_B_ROLE, &[LINE_B_ROLE]));
+            }
+            Placement::new(IdleStrategy::default(), cores, &threads)
+        }
     }
 }

@@ -150,7 +150,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 }
                 Response::SessionPhase { ts, phase, .. } => {
                     let connections = &mut self.connections;
-                    self.entry.append_session_phase(ts, phase, |place| connections.note_message(place));
+                    self.entry.append_session_phase(ts, phase, |place| connections.note_message(place, None));
                 }
             }
             count += 1;
@@ -158,13 +158,15 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         self.counters.responses.add(answers);
         if count > 0 || self.connections.take_backlog() {
             let mut index = 0;
-            while let Some(place) = self.entry.logins.client(index) {
-                if self.connections.get(place).is_some_and(|connection| connection.is_due(now)) {
+            while let Some(place) = self.connections.pending(index) {
+                let connection = self.connections.get(place);
+                if connection.is_some_and(|connection| connection.user.is_some() && connection.is_due(now)) {
                     self.transmit_or_close(place, now);
                 }
-                // Sending may have closed the connection; then the next client has moved to this index.
-                index += usize::from(self.entry.logins.client(index) == Some(place));
+                // Sending may have closed the connection; then the next one has moved to this index.
+                index += usize::from(self.connections.pending(index) == Some(place));
             }
+            self.connections.prune_pending();
         }
         count
     }
@@ -174,7 +176,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let Some(user) = self.entry.users.of_session(session) else { return };
         append_query_answer(&mut user.log, ts, next);
         if let Some(place) = user.connection {
-            self.connections.note_message(place);
+            self.connections.note_message(place, None);
         }
     }
 
@@ -190,11 +192,8 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             let ticks = self.tracer.now().wrapping_sub(started);
             self.tracer.time(Function::ResponseEncode, ticks);
         }
-        if let Some(connection) = user.connection.and_then(|place| self.connections.get_mut(place)) {
-            connection.note_message();
-            if event.is_reply {
-                connection.note_reply(CommandId(event.command));
-            }
+        if let Some(place) = user.connection {
+            self.connections.note_message(place, event.is_reply.then_some(CommandId(event.command)));
         }
     }
 
@@ -325,7 +324,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             self.counters.pre_login_expired.add(1);
             self.close(place, now);
         }
-        for place in 0..self.connections.places.len() {
+        for place in 0..self.connections.place_count() {
             let connection = self.connections.get_mut(place);
             let Some(connection) = connection.filter(|connection| connection.is_open()) else { continue };
             if connection.link.soup.handle_timeout(now).is_err() {

@@ -1,5 +1,8 @@
 //! The market data publisher: ITCH in MoldUDP64 packets on two multicast lines, and retransmissions.
 
+mod line_b;
+mod run;
+
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 use std::sync::Arc;
@@ -9,9 +12,9 @@ use tickpath_faults::failpoint;
 use tickpath_journal::DurableView;
 use tickpath_lockfree::spsc;
 use tickpath_nasdaq::itch50::{self, encode_market_event, market_event_len};
-use tickpath_nasdaq::moldudp64::{Header, PacketBuilder, PushError, Request, Session};
+use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Header, PacketBuilder, PushError, Request, Session};
 use tickpath_net::{DatagramEndpoint, DatagramSender, Kernel, Network, SendStatus};
-use tickpath_timing::{Function, Hop, MarketId, Tracer};
+use tickpath_timing::{Function, Hop, Tracer};
 use tickpath_types::{InstrumentTable, MarketEvent, Nanos, Sequence};
 use tickpath_venue::market_recovery::{
     Answer, ArchiveRequest, REQUESTS_PER_POLL, RequestFault, RetransmissionQueue,
@@ -19,13 +22,16 @@ use tickpath_venue::market_recovery::{
 use tickpath_venue::{MessageStore, PublisherCounters};
 use zerocopy::IntoBytes;
 
+use self::line_b::LineB;
+pub use self::line_b::LineBAgent;
+use self::run::{Datagrams, PACKETS_PER_RUN_MAX, Run, unsent_count};
 use crate::market_recovery::{MarketRecoverySettings, PublisherLinks};
 
 /// Maximum number of retransmission packets sent in one duty cycle.
 const ANSWERS_PER_CYCLE: usize = 4;
 /// Interval between polls of the request socket, because each poll is a system call.
 const REQUEST_POLL_INTERVAL: Nanos = Nanos::from_micros(20);
-/// Encoding is timed for one in this many packets.
+/// Encoding is timed for one in this many runs of packets.
 const TIMED_EVERY: u32 = 16;
 /// Number of end-of-session packets sent on each line, as any may be lost.
 const END_OF_SESSION_PACKETS: usize = 3;
@@ -38,6 +44,8 @@ pub struct PublisherConfig {
     pub instruments: InstrumentTable,
     /// Maximum datagram length, in bytes.
     pub packet_bytes: usize,
+    /// True to send several packets by one call, if the kernel segments them (UDP GSO).
+    pub segmented_sends: bool,
     /// Time without a packet after which a heartbeat is sent.
     pub heartbeat: Nanos,
     /// Messages retained for retransmission, including those published before a restart.
@@ -48,23 +56,29 @@ pub struct PublisherConfig {
     pub is_session_kept: bool,
 }
 
-/// Publishes the matcher's events: packs waiting events into one packet, and sends it on both lines.
+/// Publishes the matcher's events: packs waiting events into a run of packets, and sends it on both lines.
 ///
 /// No event waits for a packet to fill: each has a separate packet under low load, many share one under
-/// high load.
+/// high load. If more events wait than one packet holds, up to four packets are sent together: each of the
+/// same length, the last one possibly shorter. Receivers get them as separate datagrams.
 pub struct Publisher<T, N: Network = Kernel> {
     config: PublisherConfig,
     events: spsc::Consumer<MarketEvent>,
     /// Durable end of the log at the last check.
     durable: Sequence,
-    lines: [N::Sender; 2],
-    packet: PacketBuilder<Box<[u8]>>,
+    line_a: N::Sender,
+    line_b: LineB<N::Sender>,
+    run: Run,
+    /// Sequence number of the next message to publish.
+    next: Sequence,
+    /// True once the session's end was announced, if it is announced at all.
+    has_ended: bool,
     requests: N::Endpoint,
     queue: RetransmissionQueue<SocketAddrV4, Ipv4Addr>,
     links: PublisherLinks,
     next_request_poll: Nanos,
     last_sent: Nanos,
-    packets_until_timed: u32,
+    runs_until_timed: u32,
     counters: Arc<PublisherCounters>,
     tracer: T,
 }
@@ -74,26 +88,29 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
     pub fn new(
         config: PublisherConfig,
         events: spsc::Consumer<MarketEvent>,
-        lines: [N::Sender; 2],
+        [line_a, line_b]: [N::Sender; 2],
         requests: N::Endpoint,
         counters: Arc<PublisherCounters>,
         tracer: T,
     ) -> Publisher<T, N> {
-        let buffer = vec![1; config.packet_bytes].into_boxed_slice();
+        let packets_max = if config.segmented_sends { PACKETS_PER_RUN_MAX } else { 1 };
         let limit = MarketRecoverySettings::default().requests;
         let durable = if config.durable.is_some() { Sequence(0) } else { Sequence(u64::MAX) };
         failpoint!(PublishBeforeSafe: durable = Sequence(u64::MAX));
         Publisher {
-            packet: PacketBuilder::new(buffer, config.session, Sequence(config.store.next_sequence())),
+            run: Run::new(config.packet_bytes, packets_max),
+            next: Sequence(config.store.next_sequence()),
+            has_ended: false,
             queue: RetransmissionQueue::new(config.session, config.packet_bytes, limit),
             durable,
             events,
-            lines,
+            line_a,
+            line_b: LineB::Sender(line_b),
             requests,
             links: PublisherLinks::default(),
             next_request_poll: Nanos::ZERO,
             last_sent: Nanos::ZERO,
-            packets_until_timed: 0,
+            runs_until_timed: 0,
             counters,
             tracer,
             config,
@@ -113,71 +130,126 @@ impl<T: Tracer, N: Network> Publisher<T, N> {
         self.requests.local_address()
     }
 
-    /// Packs as many waiting events as fit into one packet, and sends it; returns the number of events.
-    ///
-    /// All events of a packet share one time stamp `T5`, and their ring slots are freed together.
-    fn publish(&mut self, now: Nanos) -> Result<usize, AgentError> {
-        let Publisher { events, packet, tracer, config, durable, .. } = self;
-        let PublisherConfig { store, instruments, durable: view, .. } = config;
-        match events.peek() {
-            None => return Ok(0),
-            Some(event) if event.command > *durable => {
-                *durable = view.as_ref().map_or(*durable, DurableView::durable);
-                if event.command > *durable {
-                    return Ok(0);
-                }
-            }
-            Some(_) => {}
+    /// Moves line B to a separate agent, if there is none yet, and returns the agent. Packets must not be
+    /// longer than [`DATAGRAM_LEN_MAX`].
+    pub(crate) fn with_line_b_agent(self) -> (Self, Option<LineBAgent<N::Sender>>) {
+        assert!(self.config.packet_bytes <= DATAGRAM_LEN_MAX, "the configuration limits the packet length");
+        let (line_b, agent) = self.line_b.move_to_agent(Arc::clone(&self.counters));
+        (Publisher { line_b, ..self }, agent)
+    }
+
+    /// True if an event waits that may be published, because its command is durable.
+    #[inline]
+    fn has_durable_event(&mut self) -> bool {
+        let Publisher { events, durable, config, .. } = self;
+        let Some(event) = events.peek() else { return false };
+        if event.command > *durable {
+            *durable = config.durable.as_ref().map_or(*durable, DurableView::durable);
         }
-        let taken = tracer.now();
-        let mut count = 0;
-        while let Some(event) = events.peek_at(count) {
-            if event.command > *durable || !packet.has_capacity_for(market_event_len(&event.kind)) {
+        event.command <= *durable
+    }
+
+    /// Packs as many waiting events as fit into one run of packets, and sends it; returns the number of events.
+    ///
+    /// All events of a packet share one time stamp `T5`. The ring slots of all events of the run are freed
+    /// together.
+    fn publish(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        if !self.has_durable_event() || !self.line_b.has_capacity() {
+            return Ok(0);
+        }
+        let Publisher { events, run, tracer, config, durable, next, .. } = self;
+        let PublisherConfig { session, store, instruments, .. } = config;
+        let first = *next;
+        let started = tracer.now();
+        let (mut count, mut taken) = (0, started);
+        run.clear();
+        while let Some(buffer) = run.next_packet() {
+            let mut packet = PacketBuilder::new(buffer, *session, *next);
+            let mut is_full = false;
+            while let Some(event) = events.peek_at(count).filter(|event| event.command <= *durable) {
+                if !packet.has_capacity_for(market_event_len(&event.kind)) {
+                    is_full = true;
+                    break;
+                }
+                pack(event, &mut packet, store, instruments)?;
+                count += 1;
+            }
+            if packet.is_empty() {
                 break;
             }
-            tracer.stamp_at(Hop::T5, MarketId::new(event.sequence), taken);
-            pack(event, packet, store, instruments)?;
-            count += 1;
+            let end = packet.next_sequence();
+            let len = packet.finish().len();
+            tracer.stamp_range_at(Hop::T5, *next, end, taken);
+            run.add(len);
+            *next = end;
+            // Events that arrived since do not delay this run.
+            if !is_full {
+                break;
+            }
+            taken = tracer.now();
         }
         events.drain(count, |_| {});
-        self.packets_until_timed = self.packets_until_timed.wrapping_sub(1);
-        if T::ENABLED && self.packets_until_timed.is_multiple_of(TIMED_EVERY) {
-            let ticks = self.tracer.now().wrapping_sub(taken) / count as u64;
+        self.runs_until_timed = self.runs_until_timed.wrapping_sub(1);
+        if T::ENABLED && self.runs_until_timed.is_multiple_of(TIMED_EVERY) {
+            let ticks = self.tracer.now().wrapping_sub(started) / count as u64;
             self.tracer.time(Function::MarketEncode, ticks);
         }
-        self.send_packet();
+        self.send_run(first);
         self.last_sent = now;
         Ok(count)
     }
 
-    fn send_packet(&mut self) {
-        let (first, end) = (self.packet.sequence().0, self.packet.next_sequence().0);
-        let datagram = self.packet.finish();
-        let [line_a, line_b] = &mut self.lines;
-        let writing = self.tracer.now();
-        let mut unsent = u64::from(!is_sent(line_a, datagram));
-        let written = self.tracer.now();
-        failpoint!(LineBMissesPacket: line_b = line_a, for first);
-        unsent += u64::from(!is_sent(line_b, datagram));
-        for sequence in first..end {
-            let id = MarketId::new(Sequence(sequence));
-            self.tracer.stamp_at(Hop::T6w, id, writing);
-            self.tracer.stamp_at(Hop::T6, id, written);
+    /// Sends the run, whose first message has sequence number `first`, on both lines.
+    fn send_run(&mut self, first: Sequence) {
+        let Publisher { run, line_a, line_b, tracer, counters, next, .. } = self;
+        let datagrams = run.datagrams();
+        let writing = tracer.now();
+        let mut unsent = unsent_count(line_a, datagrams);
+        let written = tracer.now();
+        let is_on_line_b = true;
+        failpoint!(LineBMissesPacket: is_on_line_b = false, for first.0);
+        if is_on_line_b {
+            unsent += line_b.send(datagrams);
         }
-        self.packet.start_next();
-        self.counters.messages.set(end - 1);
-        self.counters.packets.add(1);
+        tracer.stamp_range_at(Hop::T6w, first, *next, writing);
+        tracer.stamp_range_at(Hop::T6, first, *next, written);
+        counters.messages.set(next.0 - 1);
+        counters.packets.add(run.packet_count() as u64);
+        if unsent > 0 {
+            counters.unsent.add(unsent);
+        }
+        if run.packet_count() > 1 && !line_a.can_segment() {
+            self.note_unsegmented();
+        }
+    }
+
+    /// Sends each packet by a separate call from now on, because the kernel refused to segment a run.
+    #[cold]
+    fn note_unsegmented(&mut self) {
+        self.run.limit_to_one_packet();
+        self.counters.is_unsegmented.set(1);
+    }
+
+    fn send_on_both_lines(&mut self, datagram: &[u8]) {
+        let datagram = Datagrams::one(datagram);
+        let unsent = unsent_count(&mut self.line_a, datagram) + self.line_b.send(datagram);
         if unsent > 0 {
             self.counters.unsent.add(unsent);
         }
     }
 
-    fn send_on_both_lines(&mut self, datagram: &[u8]) {
-        for line in &mut self.lines {
-            if !is_sent(line, datagram) {
-                self.counters.unsent.add(1);
+    /// Announces the session's end, unless it continues after a restart, and ends line B.
+    fn end(&mut self) {
+        if std::mem::replace(&mut self.has_ended, true) {
+            return;
+        }
+        if !self.config.is_session_kept {
+            let end = Header::end_of_session(self.config.session, self.next);
+            for _ in 0..END_OF_SESSION_PACKETS {
+                self.send_on_both_lines(end.as_bytes());
             }
         }
+        self.line_b.end();
     }
 
     /// Receives pending retransmission requests.
@@ -265,17 +337,11 @@ fn count_answer(counters: &PublisherCounters, message_count: u16, status: io::Re
     }
 }
 
-/// Sends a datagram on a line; false if it was not sent. If neither line sends it, receivers request its
-/// messages again.
-fn is_sent(line: &mut impl DatagramSender, datagram: &[u8]) -> bool {
-    matches!(line.send(datagram), Ok(SendStatus::Sent))
-}
-
 /// Appends the message that encodes an event to the packet and to the store.
 #[inline]
 fn pack(
     event: &MarketEvent,
-    packet: &mut PacketBuilder<Box<[u8]>>,
+    packet: &mut PacketBuilder<&mut [u8]>,
     store: &mut MessageStore,
     instruments: &InstrumentTable,
 ) -> Result<(), AgentError> {
@@ -288,7 +354,7 @@ fn pack(
         .push_with(|buffer| {
             let len = encode_market_event(event, instrument, buffer).map_err(PackError::Encode)?;
             failpoint!(StoreForgetsMessage => return Ok(len), for event.sequence.0);
-            store.append(&buffer[..len]);
+            store.append_start_of(buffer, len);
             Ok::<_, PackError>(len)
         })
         .map_err(|error| {
@@ -315,7 +381,7 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         let work = published + self.answer_requests();
         // Send heartbeats even while answering requests: otherwise frequent requests would silence the lines.
         if published == 0 && now.since(self.last_sent) >= self.config.heartbeat {
-            let next = self.packet.sequence();
+            let next = self.next;
             failpoint!(HeartbeatAhead: next = next.next());
             let heartbeat = Header::heartbeat(self.config.session, next);
             self.send_on_both_lines(heartbeat.as_bytes());
@@ -344,7 +410,8 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         wait.descriptor(self.requests.descriptor());
         wait.until(self.last_sent + self.config.heartbeat);
         let is_copied = self.links.copies.as_ref().is_none_or(|copies| copies.is_done(&self.config.store));
-        if !is_copied {
+        // The agent of line B does not wake this thread when it has sent a run.
+        if !is_copied || !self.line_b.has_capacity() {
             wait.soon();
         }
     }
@@ -362,7 +429,11 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
             copies.forward(&self.config.store, true);
         }
         self.tracer.flush();
-        Ok(has_ended && work == 0 && self.events.is_empty())
+        let is_done = has_ended && work == 0 && self.events.is_empty();
+        if is_done {
+            self.end();
+        }
+        Ok(is_done)
     }
 
     /// Publishes remaining events, and announces the session's end unless it continues after a restart.
@@ -371,12 +442,7 @@ impl<T: Tracer + Send, N: Network> Agent for Publisher<T, N> {
         if let Some(copies) = &mut self.links.copies {
             copies.finish(&self.config.store);
         }
-        if !self.config.is_session_kept {
-            let end = Header::end_of_session(self.config.session, self.packet.sequence());
-            for _ in 0..END_OF_SESSION_PACKETS {
-                self.send_on_both_lines(end.as_bytes());
-            }
-        }
+        self.end();
         self.tracer.flush();
     }
 }

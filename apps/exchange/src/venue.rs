@@ -72,7 +72,7 @@ pub struct VenueTracers<T> {
 
 /// A venue that is ready to run, with the agents to place on threads.
 pub struct Venue {
-    /// The agents `order-server`, `matcher` and `publisher`.
+    /// The agents `order-server`, `matcher` and `publisher`, and `line-b` if line B has a separate agent.
     pub agents: Vec<Box<dyn Agent>>,
     /// Addresses of the endpoints.
     pub endpoints: Endpoints,
@@ -252,14 +252,18 @@ impl Venue {
         let publisher = wiring
             .publisher((market_out, durable), streams.market.messages, tracers.publisher)?
             .with_recovery(&settings.market_recovery, publisher_links);
+        let (publisher, line_b) = wiring.with_line_b_agent(publisher);
         let glimpse = market_recovery.as_ref().and_then(MarketRecovery::glimpse_address);
         let endpoints = Endpoints {
             drop_copy,
             glimpse,
             ..wiring.endpoints(order_server.local_address(), publisher.requests_address())
         };
+        let mut agents: Vec<Box<dyn Agent>> =
+            vec![Box::new(order_server), Box::new(matcher), Box::new(publisher)];
+        agents.extend(line_b);
         Ok(Venue {
-            agents: vec![Box::new(order_server), Box::new(matcher), Box::new(publisher)],
+            agents,
             endpoints,
             view,
             admin,
@@ -363,6 +367,7 @@ impl<N: Network> Wiring<'_, N> {
             session: self.session,
             instruments: self.instruments.clone(),
             packet_bytes: settings.packet_bytes,
+            segmented_sends: settings.segmented_sends,
             heartbeat: settings.heartbeat,
             store,
             durable,
@@ -372,6 +377,18 @@ impl<N: Network> Wiring<'_, N> {
         let lines = [sender(settings.line_a).context("line A")?, sender(settings.line_b).context("line B")?];
         let counters = Arc::clone(&self.view.publisher);
         Ok(Publisher::new(config, events, lines, requests, counters, tracer))
+    }
+
+    /// Moves line B to a separate agent, if the settings request that.
+    fn with_line_b_agent<T: Tracer>(
+        &self,
+        publisher: Publisher<T, N>,
+    ) -> (Publisher<T, N>, Option<Box<dyn Agent>>) {
+        if !self.settings.has_line_b_agent {
+            return (publisher, None);
+        }
+        let (publisher, agent) = publisher.with_line_b_agent();
+        (publisher, agent.map(|agent| Box::new(agent) as Box<dyn Agent>))
     }
 
     /// All endpoints except drop copy and GLIMPSE, which are `None`.

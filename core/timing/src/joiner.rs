@@ -132,6 +132,9 @@ impl Joiner {
         self.counters.records += 1;
         match stamp.decode() {
             Some(StampKind::Hop { hop, id, tsc }) => self.on_hop(hop, id, tsc),
+            Some(StampKind::HopRange { hop, first, count, tsc }) => {
+                (0..u64::from(count)).for_each(|offset| self.on_hop(hop, first.bits() + offset, tsc));
+            }
             Some(StampKind::TokenFromMarket(token, trigger)) => self.on_trigger(token, trigger),
             Some(StampKind::CommandFromToken(command, token)) => self.on_sequenced(command, token),
             Some(StampKind::MarketFromCommand(market, command)) => self.on_published(market, command),

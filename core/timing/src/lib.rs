@@ -1,7 +1,7 @@
 //! Latency measurement: stamps at the hops of messages, joined by id into histograms.
 //!
 //! An agent owns a [`Tracer`] and stamps each message at its hops: it writes *(hop, id, time-stamp counter)*,
-//! 16 bytes, to a separate ring. When a message causes one with another id, the agent also writes a link. Off
+//! 16 bytes, to a separate ring. One record can stamp a range of market data messages of the same packet. When a message causes one with another id, the agent also writes a link. Off
 //! the hot path a [`Joiner`] drains the rings, joins the stamps of one message by id and records the time of
 //! each pair of hops and of each span, for its [`Report`]. [`Hop`] explains the codes and their suffixes.
 //!
@@ -71,5 +71,5 @@ pub use measure::{Group, Pair, Span};
 pub use reconciliation::ReconciliationCheck;
 pub use report::{LiveSpan, Report, Row, TimelineStep, TradeTimeline};
 pub use series::{DURATION_NS_MAX, Summary};
-pub use stamp::{Stamp, StampKind};
+pub use stamp::{RANGE_LEN_MAX, Stamp, StampKind};
 pub use tracer::{NoTrace, Sampler, Trace, Tracer};

@@ -1,8 +1,9 @@
 //! The interface through which an agent writes its stamps.
 
 use tickpath_lockfree::{cpu, records};
+use tickpath_types::Sequence;
 
-use crate::{Function, Hop, Stamp, TraceId};
+use crate::{Function, Hop, RANGE_LEN_MAX, Stamp, TraceId};
 
 /// Records the stamps of one agent. An agent has its tracer as a type parameter: [`Trace`], or [`NoTrace`],
 /// which compiles to nothing. The default methods record nothing.
@@ -35,6 +36,12 @@ pub trait Tracer {
     /// the kernel. The joiner ignores time 0, which means unknown.
     #[inline(always)]
     fn stamp_at<I: TraceId>(&mut self, hop: Hop, id: I, tsc: u64) {}
+
+    /// Stamps the market data messages with sequence numbers from `first` up to but excluding `end` at a hop of
+    /// the venue, with an earlier time. Writes one record per [`RANGE_LEN_MAX`] messages; none if there are no
+    /// messages.
+    #[inline(always)]
+    fn stamp_range_at(&mut self, hop: Hop, first: Sequence, end: Sequence, tsc: u64) {}
 
     /// Records that a message was caused by another.
     #[inline(always)]
@@ -114,6 +121,15 @@ impl Tracer for Trace {
     }
 
     #[inline(always)]
+    fn stamp_range_at(&mut self, hop: Hop, mut first: Sequence, end: Sequence, tsc: u64) {
+        while first < end {
+            let count = (end.0 - first.0).min(RANGE_LEN_MAX);
+            self.ring.push(Stamp::hop_range(hop, first, count, tsc));
+            first = Sequence(first.0 + count);
+        }
+    }
+
+    #[inline(always)]
     fn link<I: TraceId>(&mut self, child: I, parent: I::Parent) {
         self.ring.push(Stamp::link(child, parent));
     }
@@ -176,7 +192,7 @@ impl Sampler {
 
 #[cfg(test)]
 mod tests {
-    use tickpath_types::{Sequence, SessionId, UserRefNum};
+    use tickpath_types::{SessionId, UserRefNum};
 
     use super::*;
     use crate::{CommandId, MarketId, StampKind, Token};
@@ -211,6 +227,22 @@ mod tests {
                 StampKind::Time { function: Function::Match, ticks: 55 },
             ]
         );
+    }
+
+    #[test]
+    fn a_long_range_takes_several_records() {
+        let (mut trace, mut drain) = Trace::new(16);
+        trace.stamp_range_at(Hop::T5, Sequence(7), Sequence(7), 1);
+        trace.stamp_range_at(Hop::T6, Sequence(7), Sequence(7 + 2 * RANGE_LEN_MAX + 3), 9);
+        trace.flush();
+        let mut ranges = Vec::new();
+        drain.drain(16, |stamp| match stamp.decode() {
+            Some(StampKind::HopRange { hop, first, count, tsc }) => {
+                ranges.push((hop, first.sequence().0, count, tsc));
+            }
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(ranges, [(Hop::T6, 7, 256, 9), (Hop::T6, 263, 256, 9), (Hop::T6, 519, 3, 9)]);
     }
 
     #[test]

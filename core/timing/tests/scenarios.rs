@@ -178,6 +178,41 @@ fn a_second_cancel_of_an_order_does_not_take_the_first_ones_time() {
 }
 
 #[test]
+fn a_range_stamps_each_of_its_messages() {
+    let message_by_message = "matcher:
+            T4 m1 130
+            T4 m2 140
+            T4 m3 145
+        publisher:
+            T5 m1 150
+            T5 m2 150
+            T5 m3 160
+            T6w m1 200
+            T6w m2 200
+            T6w m3 200
+            T6 m1 230
+            T6 m2 230
+            T6 m3 230";
+    let by_range = "matcher:
+            T4 m1 130
+            T4 m2 140
+            T4 m3 145
+        publisher:
+            T5 m1..3 150
+            T5 m3..4 160
+            T6w m1..4 200
+            T6 m1..4 230";
+    let expected = "T4_T5 3 15
+         T5_T6w 3 46.666666666666664
+         T6w_T6 3 30";
+    check(message_by_message, expected);
+    check(by_range, expected);
+    // A repeated range is a duplicate of each of its messages.
+    let twice = report(&format!("{by_range}\n T6 m2..4 240"));
+    assert_eq!((twice.counters.duplicates, twice.row("T6w_T6").unwrap().summary.mean_ns), (2, 30.0));
+}
+
+#[test]
 fn one_command_may_publish_several_messages() {
     check(
         "server:

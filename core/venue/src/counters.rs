@@ -60,8 +60,13 @@ tickpath_lockfree::counters! {
         pub messages => "market_messages",
         /// Packets sent on each of the two lines.
         pub packets,
-        /// Packets that the kernel did not accept: those of both lines and those in answers to requests.
+        /// Packets that the kernel did not accept: those of both lines and those in answers to requests. If line B
+        /// has a separate agent, its packets are not included.
         pub unsent => "market_packets_unsent",
+        /// Packets of line B that the kernel did not accept from a separate agent for line B.
+        pub unsent_line_b => "market_line_b_unsent",
+        /// 1 once the kernel has refused to segment a run of packets: each packet then takes a separate call.
+        pub is_unsegmented => "market_unsegmented",
         /// Retransmission requests received.
         pub requests => "retransmit_requests",
         /// Requests dropped: malformed, for another session, above the rate limit, or queue overflow.

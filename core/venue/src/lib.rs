@@ -99,6 +99,7 @@ pub use matcher::{FinalEngine, Matcher, MatcherCounters, VenueEngine};
 pub use message_log::{MAX_LOGGED_MESSAGE, MAX_STORED_MESSAGE, MessageLog, MessageStore, SessionLog};
 pub use opening::{Opening, OpeningSettings};
 pub use order_entry::{Admission, FrontAdmission, OrderEntry};
+pub use overflow_queue::end_ring;
 pub use password::Password;
 pub use published_messages::{MessageCopies, PublishedMessage};
 pub use replica::{Definition, OutboundStreams, ReplayedState, Replica, ReplicaError, Stream};

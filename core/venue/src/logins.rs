@@ -174,13 +174,6 @@ impl<P: Copy + Eq> Logins<P> {
         self.new_trust.take()
     }
 
-    /// Connection index of the client at `index` in the order of logins.
-    #[inline]
-    #[must_use]
-    pub fn client(&self, index: usize) -> Option<usize> {
-        self.clients.get(index).copied()
-    }
-
     /// Resets a user's count of wrong passwords, for all peers.
     pub fn forgive(&mut self, user: usize) {
         self.guard.forgive(user);
@@ -377,7 +370,7 @@ mod tests {
         };
         let accepted = LoginStep::Accepted { user: 0, next: Sequence(1) };
         assert_eq!(login(&mut logins, 0, "ANNA"), accepted);
-        assert_eq!((logins.client(0), logins.client(1)), (Some(0), None));
+        assert_eq!(logins.clients, [0]);
         assert_eq!((logins.poll_trusted(), logins.poll_trusted()), (Some((0, PEER)), None));
         assert_eq!(login(&mut logins, 1, "BERT"), LoginStep::Checking);
         assert_eq!(logins.handle_checked(NOW, 1, 1, true, &mut users), Some(LoginStep::Full));

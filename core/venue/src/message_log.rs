@@ -89,6 +89,23 @@ impl<const LEN_MAX: usize> MessageLog<LEN_MAX> {
         self.next += 1;
     }
 
+    /// Appends the message in the first `len` bytes of `buffer`. If the buffer is long enough, this copies
+    /// `LEN_MAX` bytes, because a copy of constant length takes a few instructions and no call.
+    ///
+    /// # Panics
+    /// If `len` exceeds `LEN_MAX` or the buffer's length.
+    #[inline]
+    pub fn append_start_of(&mut self, buffer: &[u8], len: usize) {
+        self.append_with(|out| {
+            match (buffer.first_chunk::<LEN_MAX>(), out.first_chunk_mut()) {
+                (Some(start), Some(out)) => *out = *start,
+                _ => out[..len].copy_from_slice(&buffer[..len]),
+            }
+            assert!(len <= LEN_MAX, "a message has at most {LEN_MAX} bytes: {len}");
+            len
+        });
+    }
+
     /// The message with this sequence number, unless overwritten or not yet appended.
     #[inline]
     #[must_use]
@@ -142,6 +159,26 @@ mod tests {
             assert_eq!((log.oldest(), log.next_sequence(), log.capacity()), (oldest, 13, capacity));
             assert_eq!((log.message(oldest - 1), log.message(12)), (None, Some(&[12; 20][..])));
         }
+    }
+
+    #[test]
+    fn a_message_at_the_start_of_a_buffer_is_appended_without_the_rest() {
+        let buffer: Vec<u8> = (0..100).collect();
+        for space in [MAX_STORED_MESSAGE, MAX_STORED_MESSAGE - 1, 100, 36] {
+            for len in [1, 19, 36] {
+                let mut log = MessageStore::new(2);
+                log.append(&[9; MAX_STORED_MESSAGE]);
+                log.append_start_of(&buffer[..space], len);
+                assert_eq!(log.message(2), Some(&buffer[..len]));
+                assert_eq!(log.message(1), Some(&[9; MAX_STORED_MESSAGE][..]));
+            }
+        }
+    }
+
+    #[test]
+    #[should_panic(expected = "a message has at most 62 bytes: 63")]
+    fn a_message_that_is_too_long_is_refused() {
+        MessageStore::new(1).append_start_of(&[0; 100], MAX_STORED_MESSAGE + 1);
     }
 
     #[test]

@@ -53,7 +53,11 @@ pub struct Sequencer {
     /// Time of the latest command, since 1970.
     last_at: Nanos,
     expiries: Expiries,
-    batch: Vec<(u64, SessionId, u32, Arrival)>,
+    /// Arrivals of this duty cycle, in the order in which they were added.
+    batch: Vec<Arrival>,
+    /// Sort keys of the batch: 16 bytes each, so that the sort does not move the much longer arrivals.
+    keys: Vec<SortKey>,
+    /// Number of arrivals sequenced, in the order of the keys.
     sequenced: usize,
     /// Sequence number of the last internal command since the start; 0 if none.
     last_internal: Sequence,
@@ -67,6 +71,17 @@ pub struct Sequencer {
     delayed: u64,
 }
 
+/// Position of an arrival in the order of its batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct SortKey {
+    kernel_ns: u64,
+    session: SessionId,
+    /// Index in the batch.
+    index: u32,
+}
+
+const _: () = assert!(size_of::<SortKey>() == 16);
+
 /// On resume, the time of day may be earlier than that of the log's last command. If it is less than this
 /// earlier, the clock was set back; otherwise a new day has begun.
 const HALF_A_DAY: Nanos = Nanos::from_secs(12 * 3_600);
@@ -74,13 +89,14 @@ const HALF_A_DAY: Nanos = Nanos::from_secs(12 * 3_600);
 impl Sequencer {
     /// A sequencer without a journal, for at most `capacity` requests per duty cycle; starts at command 1.
     pub fn new(commands: spsc::Producer<LogCommand>, capacity: usize) -> Sequencer {
-        let batch = Vec::with_capacity(capacity);
+        let (batch, keys) = (Vec::with_capacity(capacity), Vec::with_capacity(capacity));
         Sequencer {
             next: Sequence(1),
             resumed_after: None,
             last_at: Nanos::ZERO,
             expiries: Expiries::none(),
             batch,
+            keys,
             sequenced: 0,
             last_internal: Sequence(0),
             commands,
@@ -118,10 +134,11 @@ impl Sequencer {
     #[inline]
     pub fn add(&mut self, arrival: Arrival) {
         debug_assert!(self.remaining_capacity() > 0, "the batch is bounded by its capacity");
-        let order = self.batch.len() as u32;
+        let index = self.batch.len() as u32;
         let kernel_ns = arrival.kernel_ns;
         failpoint!(ArrivalsSortedBySession: kernel_ns = 0);
-        self.batch.push((kernel_ns, arrival.session, order, arrival));
+        self.keys.push(SortKey { kernel_ns, session: arrival.session, index });
+        self.batch.push(arrival);
     }
 
     /// Sorts the batch and writes it until journal or ring is full; returns the number of requests written.
@@ -129,13 +146,14 @@ impl Sequencer {
         let is_unsorted = self.sequenced == 0 && self.batch.len() > 1;
         failpoint!(ArrivalsUnsorted: is_unsorted = false);
         if is_unsorted {
-            self.batch.sort_unstable_by_key(|(kernel_ns, session, order, _)| (*kernel_ns, *session, *order));
+            self.keys.sort_unstable();
         }
         if let Some(last_ts) = self.resumed_after.take() {
             self.resume(now, last_ts);
         }
         let start = self.sequenced;
-        while let Some((_, _, _, arrival)) = self.batch.get(self.sequenced) {
+        while let Some(key) = self.keys.get(self.sequenced) {
+            let arrival = &self.batch[key.index as usize];
             let at = now.max(Nanos(self.last_at.0 + 1));
             let ts = at.time_of_day();
             let must_wait = self.expiries.are_due(ts)
@@ -149,8 +167,9 @@ impl Sequencer {
             let journal = self.journal.as_mut();
             failpoint!(JournalSkipsRecord: journal = None, for self.next.0);
             if let Some(journal) = journal {
-                // Append only if the ring has a free slot: a command in the journal must reach the matcher.
-                if self.commands.free_slots() == 0 {
+                // Append only if the ring has a free slot: a command in the journal must reach the matcher. Load
+                // the matcher's position, a cache miss, only if no slot is known to be free.
+                if self.commands.free_slots_hint() == 0 && self.commands.free_slots() == 0 {
                     return self.sequenced - start;
                 }
                 if !journal.append(&command) {
@@ -173,10 +192,11 @@ impl Sequencer {
             self.sequenced += usize::from(!must_wait);
         }
         // Internal commands sort last, so the batch has one if its last request is internal.
-        if let Some((INTERNAL, ..)) = self.batch.last() {
+        if let Some(SortKey { kernel_ns: INTERNAL, .. }) = self.keys.last() {
             self.last_internal = Sequence(self.next.0 - 1);
         }
         self.batch.clear();
+        self.keys.clear();
         let count = self.sequenced - start;
         self.sequenced = 0;
         count

@@ -74,6 +74,12 @@ impl Placement {
         placement
     }
 
+    /// True if a thread runs the agent with this role.
+    #[must_use]
+    pub fn names(&self, role: &str) -> bool {
+        self.threads.iter().any(|thread| thread.agents.iter().any(|agent| agent == role))
+    }
+
     /// Checks that every role is assigned to exactly one thread.
     ///
     /// # Errors
@@ -171,6 +177,7 @@ mod tests {
         assert_eq!((plans[0].core, plans[1].core), (Some(1), Some(3)), "the cores that are allowed");
         let crowded = Placement::new(IdleStrategy::Park, &[1], &[("x", &["a"]), ("y", &["b"])]);
         assert_eq!(crowded.threads[1].core, None, "more threads than cores");
+        assert!(crowded.names("b") && !crowded.names("x"));
     }
 
     #[test]

@@ -156,6 +156,41 @@ fn receive(
     Ok(Some(Message { len: len as usize, flags: header.msg_flags, control }))
 }
 
+/// A control message with the length of the segments of one send (`UDP_SEGMENT`, udp(7)).
+#[repr(C, align(8))]
+struct SegmentLen {
+    /// Length of header and data, without padding.
+    len: usize,
+    level: libc::c_int,
+    kind: libc::c_int,
+    segment_len: u16,
+    _padding: [u8; 6],
+}
+
+const _: () = assert!(size_of::<SegmentLen>() == CONTROL_HEADER_LEN + size_of::<usize>());
+
+/// Sends `bytes` on a connected socket as datagrams of `segment_len` bytes, the last one possibly shorter. The
+/// kernel accepts all or none of them.
+pub(crate) fn send_segmented(fd: BorrowedFd<'_>, bytes: &[u8], segment_len: u16) -> io::Result<()> {
+    let mut control = SegmentLen {
+        len: CONTROL_HEADER_LEN + size_of::<u16>(),
+        level: libc::SOL_UDP,
+        kind: libc::UDP_SEGMENT,
+        segment_len,
+        _padding: [0; 6],
+    };
+    let mut vector = libc::iovec { iov_base: bytes.as_ptr().cast_mut().cast(), iov_len: bytes.len() };
+    let mut header = empty_header();
+    header.msg_iov = &raw mut vector;
+    header.msg_iovlen = 1;
+    header.msg_control = (&raw mut control).cast();
+    header.msg_controllen = size_of::<SegmentLen>() as _;
+    // SAFETY: every pointer in the header points to memory that lives until the call returns, with its
+    // length: the bytes borrowed for the call, which the kernel only reads, and locals.
+    let sent = unsafe { libc::sendmsg(fd.as_raw_fd(), &raw const header, libc::MSG_NOSIGNAL) };
+    if sent < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
+}
+
 /// Maps the error of a full queue to [`SendStatus::WouldBlock`].
 pub(crate) fn would_block_if_full(error: io::Error) -> io::Result<SendStatus> {
     match error.raw_os_error() {

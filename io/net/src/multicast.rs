@@ -11,7 +11,7 @@ use socket2::Socket;
 use crate::batch::RecvBatch;
 use crate::endpoint::UdpEndpoint;
 use crate::error::NetError;
-use crate::message::{Received, SendStatus, receive_datagram, would_block_if_full};
+use crate::message::{Received, SendStatus, receive_datagram, send_segmented, would_block_if_full};
 use crate::sockets;
 
 /// Requested receive buffer in bytes, for a burst of some milliseconds at a million datagrams a second.
@@ -19,11 +19,16 @@ const RECEIVE_BUFFER: usize = 8 << 20;
 /// Requested send buffer in bytes, for a similar burst.
 const SEND_BUFFER: usize = 2 << 20;
 
+/// Length of the longest UDP payload in bytes; all datagrams of one segmented send together are not longer.
+pub(crate) const PAYLOAD_LEN_MAX: usize = 65_507;
+
 /// Sends datagrams to one group.
 #[derive(Debug)]
 pub struct MulticastSender {
     socket: Socket,
     group: SocketAddrV4,
+    /// False if the kernel has no UDP segmentation, or has refused it for this group's route.
+    can_segment: bool,
 }
 
 impl MulticastSender {
@@ -44,7 +49,8 @@ impl MulticastSender {
         sockets::size_send_buffer(&socket, SEND_BUFFER)?;
         // Connect the socket, so that the kernel caches the route instead of looking it up for each datagram.
         socket.connect(&group.into()).map_err(|source| NetError::Connect { address: group, source })?;
-        Ok(MulticastSender { socket, group })
+        let can_segment = sockets::can_segment(&socket);
+        Ok(MulticastSender { socket, group, can_segment })
     }
 
     /// Sends one datagram.
@@ -60,11 +66,55 @@ impl MulticastSender {
         }
     }
 
+    /// Sends `datagrams`, which follow each other in the buffer: each has `segment_len` bytes, the last one
+    /// possibly fewer. Returns the number of datagrams that the network stack accepted.
+    ///
+    /// One system call passes all of them to the kernel, which sends or delivers them one by one (UDP generic
+    /// segmentation offload, GSO). If the kernel refuses that, this and all later calls send them by one call
+    /// each; [`can_segment`](Self::can_segment) is then false.
+    ///
+    /// # Errors
+    /// The system's error for the first datagram that failed in another way than by a full send queue.
+    ///
+    /// # Panics
+    /// When `segment_len` is 0.
+    #[inline]
+    pub fn send_segments(&mut self, datagrams: &[u8], segment_len: usize) -> io::Result<usize> {
+        let is_run = datagrams.len() > segment_len && datagrams.len() <= PAYLOAD_LEN_MAX;
+        if self.can_segment && is_run {
+            match send_segmented(self.socket.as_fd(), datagrams, segment_len as u16) {
+                Ok(()) => return Ok(datagrams.len().div_ceil(segment_len)),
+                Err(error) if is_segmentation_refused(&error) => self.can_segment = false,
+                Err(error) => return would_block_if_full(error).map(|_| 0),
+            }
+        }
+        let mut sent = 0;
+        for datagram in datagrams.chunks(segment_len) {
+            sent += usize::from(self.send(datagram)? == SendStatus::Sent);
+        }
+        Ok(sent)
+    }
+
+    /// Returns false if the kernel has no UDP segmentation, or has refused it: then
+    /// [`send_segments`](Self::send_segments) takes one system call per datagram.
+    #[must_use]
+    pub fn can_segment(&self) -> bool {
+        self.can_segment
+    }
+
     /// The destination group.
     #[must_use]
     pub fn group(&self) -> SocketAddrV4 {
         self.group
     }
+}
+
+/// Returns whether the kernel refused to segment: the device computes no checksums, or the segments exceed the
+/// route's maximum packet length, so that IP fragments would be needed.
+#[cold]
+fn is_segmentation_refused(error: &io::Error) -> bool {
+    let refusals = [libc::EIO, libc::EINVAL, libc::EMSGSIZE, libc::EOPNOTSUPP, libc::ENOPROTOOPT];
+    error.raw_os_error().is_some_and(|code| refusals.contains(&code))
 }
 
 /// Receives the datagrams of one group on one interface.
@@ -172,6 +222,8 @@ pub fn free_multicast_group() -> Result<SocketAddrV4, NetError> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::fd::AsRawFd;
+
     use super::*;
 
     #[test]
@@ -180,5 +232,35 @@ mod tests {
         assert_ne!(first.ip(), second.ip());
         assert_eq!(first.ip().octets()[..2], [239, 255]);
         assert!(first.port() > 1_023);
+    }
+
+    #[test]
+    fn a_refused_run_is_sent_datagram_by_datagram() {
+        let group = free_multicast_group().unwrap();
+        let mut receiver = MulticastReceiver::join(group, Ipv4Addr::LOCALHOST).unwrap();
+        let mut sender = MulticastSender::new(group, Ipv4Addr::LOCALHOST).unwrap();
+        // The kernel does not segment datagrams without checksums.
+        let is_unchecked: libc::c_int = 1;
+        // SAFETY: the value is an int that lives during the call, with its length.
+        let result = unsafe {
+            libc::setsockopt(
+                sender.socket.as_raw_fd(),
+                libc::SOL_SOCKET,
+                libc::SO_NO_CHECK,
+                (&raw const is_unchecked).cast(),
+                size_of_val(&is_unchecked) as libc::socklen_t,
+            )
+        };
+        assert_eq!(result, 0);
+        for _ in 0..2 {
+            assert_eq!(sender.send_segments(&[1; 250], 100).unwrap(), 3);
+            assert!(!sender.can_segment());
+            let mut buffer = [0; 512];
+            let mut lens = Vec::new();
+            while let Some(received) = receiver.recv(&mut buffer).unwrap() {
+                lens.push(received.len);
+            }
+            assert_eq!(lens, [100, 100, 50]);
+        }
     }
 }

@@ -121,6 +121,20 @@ pub trait SocketPoller<S>: Send {
 pub trait DatagramSender: Send {
     /// As [`MulticastSender::send`].
     fn send(&mut self, datagram: &[u8]) -> io::Result<SendStatus>;
+
+    /// As [`MulticastSender::send_segments`].
+    fn send_segments(&mut self, datagrams: &[u8], segment_len: usize) -> io::Result<usize> {
+        let mut sent = 0;
+        for datagram in datagrams.chunks(segment_len) {
+            sent += usize::from(self.send(datagram)? == SendStatus::Sent);
+        }
+        Ok(sent)
+    }
+
+    /// As [`MulticastSender::can_segment`].
+    fn can_segment(&self) -> bool {
+        true
+    }
 }
 
 /// Receives the datagrams of one group.
@@ -281,6 +295,15 @@ impl DatagramSender for MulticastSender {
     #[inline]
     fn send(&mut self, datagram: &[u8]) -> io::Result<SendStatus> {
         MulticastSender::send(self, datagram)
+    }
+
+    #[inline]
+    fn send_segments(&mut self, datagrams: &[u8], segment_len: usize) -> io::Result<usize> {
+        MulticastSender::send_segments(self, datagrams, segment_len)
+    }
+
+    fn can_segment(&self) -> bool {
+        MulticastSender::can_segment(self)
     }
 }
 

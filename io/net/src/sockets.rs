@@ -71,6 +71,12 @@ pub(crate) fn count_drops(socket: &Socket) -> Result<(), NetError> {
         .map_err(NetError::socket("drop counter"))
 }
 
+/// Returns whether the kernel has UDP segmentation. A kernel without it (before Linux 4.18) would ignore the
+/// segment length of a send, and send all segments as one datagram.
+pub(crate) fn can_segment(socket: &Socket) -> bool {
+    getsockopt(socket, sockopt::UdpGsoSegment).is_ok()
+}
+
 /// Requests a receive buffer, beyond the system's limit where permitted; returns the granted size in bytes.
 pub(crate) fn size_receive_buffer(socket: &Socket, requested: usize) -> Result<usize, NetError> {
     if setsockopt(socket, sockopt::RcvBufForce, &requested).is_err() {

@@ -33,6 +33,8 @@ fn datagrams_cost_no_allocation() {
                 (received_count == 8).then_some(())
             });
             assert_eq!(receiver.recv(&mut buffer).unwrap(), None);
+            assert_eq!(sender.send_segments(&[1; 60], 32).unwrap(), 2);
+            (0..2).for_each(|_| assert!(until(|| receiver.recv(&mut buffer).unwrap()).len <= 32));
             assert_eq!(endpoint.send_to(&[1; 32], endpoint.local_address()).unwrap(), SendStatus::Sent);
             until(|| endpoint.recv_from(&mut buffer).unwrap());
         }

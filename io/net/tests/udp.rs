@@ -41,6 +41,45 @@ fn every_receiver_of_a_group_gets_every_datagram_with_the_kernels_time() {
 }
 
 #[test]
+fn a_run_arrives_as_separate_datagrams_at_every_receiver() {
+    let (mut sender, mut first) = pair();
+    let mut second = MulticastReceiver::join(sender.group(), LOOPBACK).unwrap();
+    let bytes: Vec<u8> = (0..2_801).map(|index| (index % 251) as u8).collect();
+    let mut buffer = [0; 4_096];
+    // Segments of equal length, a shorter last one, one that is all, and an empty run.
+    for (len, segment_len) in [(2_800, 1_400), (2_801, 1_400), (1_390, 1_400), (30, 7), (0, 10)] {
+        let before = realtime_ns();
+        let expected: Vec<&[u8]> = bytes[..len].chunks(segment_len).collect();
+        assert_eq!(sender.send_segments(&bytes[..len], segment_len).unwrap(), expected.len());
+        for receiver in [&mut first, &mut second] {
+            for datagram in &expected {
+                let received = recv(receiver, &mut buffer);
+                assert_eq!(&buffer[..received.len], *datagram);
+                let kernel_ns = received.kernel_ns.unwrap();
+                assert!(before <= kernel_ns && kernel_ns <= realtime_ns());
+            }
+            assert_eq!(receiver.recv(&mut buffer).unwrap(), None);
+        }
+    }
+    assert!(sender.can_segment());
+}
+
+#[test]
+fn a_run_with_segments_longer_than_the_route_allows_is_sent() {
+    let (mut sender, mut receiver) = pair();
+    // Loopback takes packets of 65,536 bytes, so the longest run needs no fragments; a longer one is split.
+    let bytes = vec![7; 2 * 40_000];
+    let mut buffer = vec![0; 65_536];
+    for (len, segment_len) in [(65_507, 32_754), (80_000, 40_000)] {
+        assert_eq!(sender.send_segments(&bytes[..len], segment_len).unwrap(), 2);
+        for _ in 0..2 {
+            let received = recv(&mut receiver, &mut buffer);
+            assert!(received.len <= segment_len && !received.is_truncated);
+        }
+    }
+}
+
+#[test]
 fn another_group_on_the_same_port_is_not_delivered() {
     let (mut sender, mut receiver) = pair();
     let [a, b, c, d] = sender.group().ip().octets();

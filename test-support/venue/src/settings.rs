@@ -37,6 +37,8 @@ pub fn venue_settings(symbols: &[&str], users: &[&str]) -> VenueSettings {
         interface: Ipv4Addr::LOCALHOST,
         retransmission: ANY_PORT,
         packet_bytes: DATAGRAM_LEN_MAX,
+        segmented_sends: true,
+        has_line_b_agent: false,
         heartbeat: Nanos::from_secs(1),
         retained_messages: 1_024,
         market_recovery: MarketRecoverySettings::default(),

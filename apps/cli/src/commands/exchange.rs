@@ -108,6 +108,8 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
     }
     let stop = StopSignal::on_signals()?;
     let clock = TscClock::shared();
+    let cores = Host::describe().cores_allowed;
+    settings.has_line_b_agent = config.has_line_b_agent(&cores);
     let mut rings = Vec::new();
     let mut trace = || {
         let (trace, ring) = Trace::new(TRACE_CAPACITY);
@@ -128,7 +130,6 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
         )),
         None => None,
     };
-    let cores = Host::describe().cores_allowed;
     let threads_stop = StopSignal::new();
     let session = venue.session.to_string();
     let journal = venue.journal.map(|journal| start_journal(&mut console, journal)).transpose()?;
@@ -155,6 +156,7 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
     let mut joiner = Joiner::new(joiner_config(), *clock.calibration());
     let mut next_progress = clock.now() + PROGRESS_INTERVAL;
     let mut last_progress = Vec::new();
+    let mut is_unsegmented_noted = false;
     while !stop.is_stopped() && !threads_stop.is_stopped() {
         joiner.drain(&mut rings, TRACE_CAPACITY, clock.ticks());
         if let Some((socket, drain)) = &mut admin {
@@ -171,6 +173,13 @@ pub fn run(args: &Args, open_front: Option<OpenFront>) -> anyhow::Result<ExitCod
         }
         for note in background.iter().flat_map(BackgroundFlowThread::notes) {
             print_stderr(format_args!("warning: background flow: {note}"));
+        }
+        if venue.view.publisher.is_unsegmented.read() == 1
+            && !std::mem::replace(&mut is_unsegmented_noted, true)
+        {
+            print_stderr(
+                "warning: the kernel refused to segment market data packets (UDP GSO): each is sent by a separate call",
+            );
         }
         if clock.now() >= next_progress {
             next_progress = next_progress + PROGRESS_INTERVAL;

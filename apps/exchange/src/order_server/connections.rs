@@ -29,6 +29,8 @@ pub(super) struct Connection<N: Network> {
     replies: ArrayVec<CommandId, STAMPED_REPLIES>,
     /// True while data is to be sent: messages of the user's log, or queued bytes.
     is_behind: bool,
+    /// True while the connection's index is in [`Connections::pending`].
+    is_pending: bool,
     /// Time of the next write attempt after the socket was full.
     full_until: Nanos,
     /// Time by which the client must close its side; `None` until the session has ended.
@@ -44,15 +46,10 @@ impl<N: Network> Connection<N> {
             malformed: 0,
             replies: ArrayVec::new(),
             is_behind: false,
+            is_pending: false,
             full_until: Nanos::ZERO,
             lingers_until: None,
         }
-    }
-
-    /// Records that a message is to be sent.
-    #[inline]
-    pub(super) fn note_message(&mut self) {
-        self.is_behind = true;
     }
 
     /// Records a reply for time stamps. Replies beyond the maximum per write are sent without stamps.
@@ -75,19 +72,21 @@ impl<N: Network> Connection<N> {
     /// Sends a refusal in a debug packet, which has no sequence number: the refusal is not in the log, so it
     /// cannot be resent.
     #[cold]
-    pub(super) fn refuse_without_record(&mut self) {
+    fn refuse_without_record(&mut self) {
         let mut bytes = [0; HEADER_LEN + UNLOGGED_REFUSAL.len()];
         if let Ok(len) = Packet::Debug(UNLOGGED_REFUSAL).encode(&mut bytes) {
             // If the queue is full, the client does not read, and the refusal is dropped.
             let _ = self.link.tcp.queue(&bytes[..len]);
-            self.is_behind = true;
         }
     }
 }
 
 /// Connections by index, including those before login.
 pub(super) struct Connections<N: Network> {
-    pub(super) places: Box<[Option<Connection<N>>]>,
+    places: Box<[Option<Connection<N>>]>,
+    /// Indices of connections with data to send, in the order in which they got it. Each is listed once, so
+    /// the list never exceeds its capacity, the number of places.
+    pending: Vec<usize>,
     /// True when a connection has more messages than fitted into its last write.
     has_backlog: bool,
     send_buffer: Box<[u8]>,
@@ -97,6 +96,7 @@ impl<N: Network> Connections<N> {
     pub(super) fn new(places: usize) -> Connections<N> {
         Connections {
             places: (0..places).map(|_| None).collect(),
+            pending: Vec::with_capacity(places),
             has_backlog: false,
             send_buffer: vec![1; SEND_BUFFER].into_boxed_slice(),
         }
@@ -112,12 +112,71 @@ impl<N: Network> Connections<N> {
         self.places[place].as_mut()
     }
 
-    /// Records that a message is to be sent to the connection at index `place`.
-    #[inline]
-    pub(super) fn note_message(&mut self, place: usize) {
-        if let Some(connection) = self.get_mut(place) {
-            connection.note_message();
+    /// Number of places, including free ones.
+    pub(super) fn place_count(&self) -> usize {
+        self.places.len()
+    }
+
+    /// Index of the first free place, if any.
+    pub(super) fn free_place(&self) -> Option<usize> {
+        self.places.iter().position(Option::is_none)
+    }
+
+    /// Adds a connection at the index of a free place.
+    pub(super) fn add(&mut self, place: usize, connection: Connection<N>) {
+        debug_assert!(self.places[place].is_none(), "the place is free");
+        self.places[place] = Some(connection);
+    }
+
+    /// Removes a connection.
+    pub(super) fn remove(&mut self, place: usize) -> Option<Connection<N>> {
+        let connection = self.places[place].take()?;
+        if connection.is_pending {
+            self.pending.retain(|listed| *listed != place);
         }
+        Some(connection)
+    }
+
+    /// Records that a message is to be sent to the connection at index `place`, and the command that it
+    /// replies to, if any, for time stamps.
+    #[inline]
+    pub(super) fn note_message(&mut self, place: usize, reply: Option<CommandId>) {
+        let Some(connection) = self.places[place].as_mut() else { return };
+        connection.is_behind = true;
+        if !connection.is_pending {
+            connection.is_pending = true;
+            self.pending.push(place);
+        }
+        if let Some(id) = reply {
+            connection.note_reply(id);
+        }
+    }
+
+    /// Sends a client a refusal that has no sequence number, because the refused request is not in the log.
+    #[cold]
+    pub(super) fn refuse_without_record(&mut self, place: usize) {
+        if let Some(connection) = self.get_mut(place) {
+            connection.refuse_without_record();
+            self.note_message(place, None);
+        }
+    }
+
+    /// The connection at `index` in the list of those with data to send.
+    #[inline]
+    pub(super) fn pending(&self, index: usize) -> Option<usize> {
+        self.pending.get(index).copied()
+    }
+
+    /// Removes from the list the connections without data to send, and those whose client is not logged in:
+    /// the steps of the login send their data.
+    #[inline]
+    pub(super) fn prune_pending(&mut self) {
+        let Connections { places, pending, .. } = self;
+        pending.retain(|place| {
+            let Some(connection) = places[*place].as_mut() else { return false };
+            connection.is_pending = connection.is_behind && connection.user.is_some();
+            connection.is_pending
+        });
     }
 
     /// True if, since the last call, a connection had more messages than fitted into its write.

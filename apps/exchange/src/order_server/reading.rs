@@ -58,15 +58,15 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
     }
 
     fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool {
-        let place = self.connections.places.iter().position(Option::is_none);
-        let place = place.expect("logged-in clients and pending logins have separate places");
+        let place =
+            self.connections.free_place().expect("logged-in clients and pending logins have separate places");
         let Some(tcp) = self.listener.watch(tcp, place, now) else {
             self.counters.accept_errors.add(1);
             return false;
         };
         self.counters.connections.add(1);
         self.entry.logins.handle_connection(now, place, peer);
-        self.connections.places[place] = Some(Connection::new(tcp, now));
+        self.connections.add(place, Connection::new(tcp, now));
         true
     }
 }
@@ -203,9 +203,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     #[cold]
     fn refuse_without_record(&mut self, place: usize) {
         self.journal.unlogged_refusals.add(1);
-        if let Some(connection) = self.connections.get_mut(place) {
-            connection.refuse_without_record();
-        }
+        self.connections.refuse_without_record(place);
     }
 
     /// Handles pending front requests while the batch has capacity; returns their number.

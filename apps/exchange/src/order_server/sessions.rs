@@ -93,7 +93,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
                 self.registry[user].is_connected.set(1);
                 connection.link.soup.accept(self.config.session, next);
                 connection.user = Some(user);
-                connection.note_message();
+                self.connections.note_message(place, None);
             }
         }
     }
@@ -102,7 +102,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
         let Some(connection) = self.connections.get_mut(place) else { return };
         self.counters.logins_refused.add(1);
         connection.link.soup.reject(reason);
-        connection.note_message();
+        self.connections.note_message(place, None);
     }
 
     /// Writes due data to a connection; closes the connection if that fails.
@@ -130,7 +130,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
 
     /// Closes a connection and logs its user out; the user may reconnect.
     pub(super) fn close(&mut self, place: usize, now: Nanos) {
-        let Some(connection) = self.connections.places[place].take() else { return };
+        let Some(connection) = self.connections.remove(place) else { return };
         self.entry.logins.handle_close(place);
         if let Some(user) = connection.user {
             self.registry[user].is_connected.set(0);
@@ -142,7 +142,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
 
     /// Advances the shutdown of all sessions; true when all have ended.
     pub(super) fn end_sessions(&mut self, now: Nanos) -> bool {
-        let open = (0..self.connections.places.len()).filter(|place| !self.end_session(*place, now));
+        let open = (0..self.connections.place_count()).filter(|place| !self.end_session(*place, now));
         open.count() == 0
     }
 

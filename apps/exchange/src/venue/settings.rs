@@ -44,6 +44,10 @@ pub struct VenueSettings {
     pub retransmission: SocketAddrV4,
     /// Maximum datagram length, in bytes.
     pub packet_bytes: usize,
+    /// True to send several packets by one call, if the kernel segments them (UDP GSO).
+    pub segmented_sends: bool,
+    /// True if a separate agent, `line-b`, sends line B. Packets then have at most 1,400 bytes.
+    pub has_line_b_agent: bool,
     /// Time without a packet after which a heartbeat is sent.
     pub heartbeat: Nanos,
     /// Number of messages retained for retransmission.
@@ -89,6 +93,8 @@ impl VenueSettings {
             interface: Ipv4Addr::LOCALHOST,
             retransmission: ANY_PORT,
             packet_bytes: DATAGRAM_LEN_MAX,
+            segmented_sends: true,
+            has_line_b_agent: false,
             heartbeat: Nanos::from_secs(1),
             retained_messages: 1 << 16,
             market_recovery: MarketRecoverySettings::default(),

@@ -127,6 +127,10 @@ fn invalid_settings_are_refused_in_one_line() {
             ("matching.max_open_orders = 4294967295", "matching.max_open_orders must be 1 to 4194304"),
             ("matching.max_open_orders_per_user = 0", "matching.max_open_orders_per_user must be 1 to"),
             ("[[placement.thread]]\nname = 'x'\nagents = ['cook']", "no agent 'cook'"),
+            (
+                "market_data.packet_bytes = 1401\n[[placement.thread]]\nname = 'x'\nagents = ['order-server', 'matcher', 'publisher', 'line-b']",
+                "market_data.packet_bytes must be at most 1400 if a thread runs the agent 'line-b'",
+            ),
             ("[market_data]\nrequests.burst = 0", "at least 1"),
             ("[market_data]\nsnapshots.group = '10.0.0.1:1'", "not a multicast group"),
             ("[market_data]\nsnapshots.group = '239.255.26.1:26401'", "a separate group"),

@@ -167,6 +167,50 @@ fn simultaneous_events_share_packets_up_to_the_maximum_length() {
 }
 
 #[test]
+fn waiting_events_leave_in_runs_of_packets_and_segmentation_changes_no_datagram() {
+    let requests: Vec<u8> =
+        (1..=50).flat_map(|user_ref| request_packet(&enter(user_ref, Side::Buy, 1, 1_000_000))).collect();
+    let datagrams_with = |segmented_sends| {
+        let settings = VenueSettings { packet_bytes: 200, segmented_sends, ..settings() };
+        let (mut rig, mut a, mut b) = with_lines(&settings);
+        let mut anna = rig.log_in("ANNA");
+        anna.send(&requests);
+        read_lines(&mut rig, &mut a, &mut b, OPENING as usize + 50);
+        assert_eq!(a.datagrams, b.datagrams);
+        let counters = &rig.view.publisher;
+        assert_eq!((counters.packets.read(), counters.unsent.read()), (a.datagrams.len() as u64, 0));
+        assert_eq!(counters.is_unsegmented.read(), 0);
+        let types = a.messages().iter().map(|message| message[0]).collect::<Vec<_>>();
+        (a.datagrams.iter().map(Vec::len).collect::<Vec<_>>(), types)
+    };
+    // Packets of four add messages have equal lengths, so the limit by the first packet's length has no effect.
+    let (segmented, separate) = (datagrams_with(true), datagrams_with(false));
+    assert_eq!(segmented.1, separate.1);
+    assert_eq!(segmented.0.iter().max(), separate.0.iter().max());
+}
+
+#[test]
+fn line_b_may_have_a_separate_agent() {
+    let settings = VenueSettings { has_line_b_agent: true, packet_bytes: 200, ..settings() };
+    let (mut rig, mut a, mut b) = with_lines(&settings);
+    let mut anna = rig.log_in("ANNA");
+    let requests: Vec<u8> =
+        (1..=50).flat_map(|user_ref| request_packet(&enter(user_ref, Side::Buy, 1, 1_000_000))).collect();
+    anna.send(&requests);
+    read_lines(&mut rig, &mut a, &mut b, OPENING as usize + 50);
+    assert_eq!(a.datagrams, b.datagrams, "datagram for datagram");
+    rig.close();
+    for line in [&mut a, &mut b] {
+        while line.kinds().last() != Some(&Kind::EndOfSession) {
+            line.read();
+        }
+    }
+    assert_eq!(a.messages(), b.messages());
+    let counters = &rig.view.publisher;
+    assert_eq!((counters.unsent.read(), counters.unsent_line_b.read()), (0, 0));
+}
+
+#[test]
 fn a_quiet_line_sends_heartbeats_with_the_next_number() {
     let (mut rig, mut a, mut b) = with_lines(&settings());
     read_lines(&mut rig, &mut a, &mut b, OPENING as usize);

@@ -1,5 +1,5 @@
 //! Message rate of a market data publisher, whose packets the other core receives and checks. Its limit is
-//! the rate of bare datagrams.
+//! the rate of bare sends of the same packets.
 
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tickpath_exchange::{Publisher, PublisherCounters};
 use tickpath_feed::{Arbiter, ArbiterConfig, Line, MessageListener};
 use tickpath_lockfree::{CachePadded, records, spsc};
 use tickpath_nasdaq::itch50::{market_event_len, message_len};
-use tickpath_nasdaq::moldudp64::DATAGRAM_LEN_MAX;
+use tickpath_nasdaq::moldudp64::{DATAGRAM_LEN_MAX, Packet};
 use tickpath_net::{
     MulticastReceiver, MulticastSender, RecvBatch, SendStatus, UdpEndpoint, free_multicast_group,
 };
@@ -27,15 +27,19 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     &[
         row("multicast_send", "M/s")
             .note("bare 1400-byte multicast datagrams from one core, every one received on the other"),
+        row("market_data_bare", "M/s").note(
+            "messages in the publisher's packets, each sent twice from one core by plain sends: on a line \
+             that the other core receives, and on one without a reader",
+        ),
         row("market_data_out", "M/s")
             .note(
                 "messages out of the publisher on one core, its ring filled there too, both lines sent, \
                  stamps on, packets of up to 1400 bytes; line A received, arbitrated and checked on the \
                  other core with nothing lost, because the publisher waits while too much for the receive \
-                 buffer is on its way; line B has no reader; the limit is the messages that as many bare \
-                 datagrams would hold, of which it sends one for each packet and the publisher two",
+                 buffer is on its way; line B has no reader; in turn with the limit, ten times each round",
             )
-            .limit("multicast_send")
+            .limit("market_data_bare")
+            .goal(Goal::RatioAtLeast(1.15))
             .reference("a C++ tick simulator 0.15 M/s"),
     ],
     open,
@@ -44,13 +48,19 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
 /// Number of bare datagrams in a full round.
 const DATAGRAMS: usize = 300_000;
 /// Number of messages in a full round.
-const MESSAGES: usize = 10_000_000;
-/// Number of events queued for the publisher before each of its duty cycles; more than fit into one packet.
-const EVENTS_WAITING: usize = 80;
+const MESSAGES: usize = 5_000_000;
+/// Number of turns of the publisher, and of the bare sends, in a round.
+const TURNS: usize = 10;
+/// Number of the publisher's packets that the bare sends repeat.
+const REPEATED_PACKETS: usize = 256;
+/// Number of events queued for the publisher before each of its duty cycles; more than it sends in one cycle.
+const EVENTS_WAITING: usize = 256;
 /// Slots of the ring to the publisher.
 const EVENT_RING: usize = 1 << 10;
 /// Minimum number of messages in a packet while more are queued. The limit of messages in flight assumes it.
 const MESSAGES_PER_PACKET_MIN: u64 = 35;
+/// Maximum number of messages in a packet, or more.
+const MESSAGES_PER_PACKET_MAX: usize = 80;
 /// Bytes of the receive buffer taken by a datagram of 1400 bytes, including the kernel's bookkeeping.
 const BUFFER_PER_DATAGRAM: usize = 4_096;
 /// Maximum number of datagrams received in one call.
@@ -60,13 +70,125 @@ const INSTRUMENTS: u16 = 8;
 const TRACE_RING: usize = 1 << 16;
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
-    let mut feed = Feed::new()?;
+    let (mut feed, mut bare) = (Feed::new()?, BareLines::new()?);
+    // The bare sends repeat the packets of this warm-up.
+    let count = (REPEATED_PACKETS * MESSAGES_PER_PACKET_MAX) as u64;
+    feed.publish(&lab.context, count)?;
+    bare.packets = std::mem::take(&mut feed.seen).packets;
     each_round(lab, move |context| {
         let datagrams = bare_datagrams(context)?;
-        let (messages, per_packet) = feed.publish(context)?;
-        let limit = Some(datagrams * per_packet);
-        Ok([datagrams.into(), Sample { limit, ..messages.into() }])
+        let count = (context.effort.count(MESSAGES) / TURNS) as u64;
+        let (mut published, mut sent) = (Rate::default(), Rate::default());
+        for turn in 0..TURNS {
+            for is_bare in [turn % 2 == 0, turn % 2 != 0] {
+                match is_bare {
+                    true => sent.add(bare.send(context, count)?),
+                    false => published.add(feed.publish(context, count)?),
+                }
+            }
+        }
+        Ok([datagrams, sent.millions_per_second(), published.millions_per_second()])
     })
+}
+
+/// A number of messages, and the time that they took.
+#[derive(Clone, Copy, Default)]
+struct Rate {
+    messages: u64,
+    elapsed: Nanos,
+}
+
+impl Rate {
+    fn add(&mut self, other: Rate) {
+        self.messages += other.messages;
+        self.elapsed = self.elapsed + other.elapsed;
+    }
+
+    fn millions_per_second(self) -> f64 {
+        self.messages as f64 / self.elapsed.0 as f64 * 1_000.0
+    }
+}
+
+/// The first packets of a feed.
+#[derive(Default)]
+struct SeenPackets {
+    packets: Vec<Vec<u8>>,
+}
+
+impl SeenPackets {
+    fn add(&mut self, packet: &[u8]) {
+        if self.packets.len() < REPEATED_PACKETS {
+            self.packets.push(packet.to_vec());
+        }
+    }
+}
+
+/// A line with a receiver, a line without one, and the packets that are sent on both.
+struct BareLines {
+    lines: [MulticastSender; 2],
+    receiver: MulticastReceiver,
+    packets: Vec<Vec<u8>>,
+}
+
+impl BareLines {
+    fn new() -> anyhow::Result<BareLines> {
+        let (line_a, receiver) = line()?;
+        let line_b = MulticastSender::new(free_multicast_group()?, Ipv4Addr::LOCALHOST)?;
+        Ok(BareLines { lines: [line_a, line_b], receiver, packets: Vec::new() })
+    }
+
+    /// Sends packets with at least `count` messages, each packet once on each line.
+    fn send(&mut self, context: &Context, count: u64) -> anyhow::Result<Rate> {
+        let BareLines { lines: [line_a, line_b], receiver, packets } = self;
+        let mut counts = Vec::new();
+        for packet in packets.iter() {
+            counts
+                .push(u64::from(Packet::parse(packet).context("a packet of the publisher")?.message_count()));
+        }
+        let in_flight_max = in_flight_max(receiver);
+        let received = CachePadded::new(AtomicU64::new(0));
+        let mut messages: u64 = 0;
+        let packet_count = (0..).take_while(|number| {
+            let is_due = messages < count;
+            messages += if is_due { counts[number % counts.len()] } else { 0 };
+            is_due
+        });
+        let packet_count = packet_count.count();
+        let dropped_before = receiver.kernel_drop_count();
+        let packets = &*packets;
+        let elapsed = context.run_on_two_cores(
+            |stop| {
+                let mut batch = RecvBatch::new(RECEIVE_BATCH, 2_048);
+                let mut expected = packets.iter().cycle();
+                let mut next = 0;
+                while next < packet_count {
+                    wait_for(stop, || Ok(Some(receiver.recv_batch(&mut batch)?).filter(|taken| *taken > 0)))?;
+                    for (_, datagram) in batch.iter() {
+                        ensure!(
+                            expected.next().is_some_and(|packet| packet == datagram),
+                            "packet {next} did not arrive, or not whole"
+                        );
+                        next += 1;
+                    }
+                    received.store(next as u64, Ordering::Release);
+                }
+                ensure!(receiver.kernel_drop_count() == dropped_before, "the kernel dropped packets");
+                Ok(())
+            },
+            |stop| {
+                let start = context.clock.ticks();
+                for (number, packet) in packets.iter().cycle().take(packet_count).enumerate() {
+                    wait_until(stop, &received, (number as u64 + 1).saturating_sub(in_flight_max))?;
+                    for line in [&mut *line_a, &mut *line_b] {
+                        ensure!(line.send(packet)? == SendStatus::Sent, "packet {number} was not sent");
+                    }
+                }
+                wait_until(stop, &received, packet_count as u64)?;
+                Ok(context.clock.ticks_to_nanos(context.clock.ticks() - start))
+            },
+        )?;
+        Ok(Rate { messages, elapsed })
+    }
 }
 
 /// Number of datagrams that may be in flight without filling the receive buffer.
@@ -125,6 +247,7 @@ struct Feed {
     counters: Arc<PublisherCounters>,
     receiver: MulticastReceiver,
     arbiter: Arbiter,
+    seen: SeenPackets,
 }
 
 impl Feed {
@@ -140,18 +263,18 @@ impl Feed {
         let lines = [line_a, line_b];
         let publisher = Publisher::new(config, events_out, lines, requests, Arc::clone(&counters), tracer);
         let arbiter = Arbiter::new(ArbiterConfig::default());
-        Ok(Feed { events, publisher, stamps, counters, receiver, arbiter })
+        Ok(Feed { events, publisher, stamps, counters, receiver, arbiter, seen: SeenPackets::default() })
     }
 
-    /// Returns the millions of messages published per second, and the mean number of messages per packet.
-    fn publish(&mut self, context: &Context) -> anyhow::Result<(f64, f64)> {
-        let (first, packets_before) = (self.counters.messages.read() + 1, self.counters.packets.read());
-        let end = first + context.effort.count(MESSAGES) as u64;
+    /// Publishes `count` messages.
+    fn publish(&mut self, context: &Context, count: u64) -> anyhow::Result<Rate> {
+        let first = self.counters.messages.read() + 1;
+        let end = first + count;
         let in_flight_max = in_flight_max(&self.receiver) * MESSAGES_PER_PACKET_MIN;
         let received = CachePadded::new(AtomicU64::new(first - 1));
-        let Feed { events, publisher, stamps, counters, receiver, arbiter } = self;
+        let Feed { events, publisher, stamps, counters, receiver, arbiter, seen } = self;
         let elapsed = context.run_on_two_cores(
-            |stop| receive(context, stop, receiver, arbiter, stamps, end, &received),
+            |stop| receive(context, stop, receiver, (arbiter, seen), stamps, end, &received),
             |stop| {
                 let start = context.clock.ticks();
                 let mut next = first;
@@ -168,9 +291,7 @@ impl Feed {
             },
         )?;
         ensure!(counters.unsent.read() == 0, "the kernel did not take every packet");
-        let packets = counters.packets.read() - packets_before;
-        let messages = (end - first) as f64;
-        Ok((messages / elapsed.0 as f64 * 1_000.0, messages / packets as f64))
+        Ok(Rate { messages: end - first, elapsed })
     }
 }
 
@@ -179,7 +300,7 @@ fn receive(
     context: &Context,
     stop: &StopSignal,
     receiver: &mut MulticastReceiver,
-    arbiter: &mut Arbiter,
+    (arbiter, seen): (&mut Arbiter, &mut SeenPackets),
     stamps: &mut records::Consumer<Stamp>,
     end: u64,
     received: &AtomicU64,
@@ -191,6 +312,7 @@ fn receive(
         let now = context.clock.now();
         for (_, packet) in batch.iter() {
             arbiter.handle_packet(now, Line::A, packet, &mut check);
+            seen.add(packet);
         }
         received.store(check.received, Ordering::Release);
         stamps.drain(TRACE_RING, |_| ());

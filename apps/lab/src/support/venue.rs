@@ -78,6 +78,7 @@ pub(crate) fn publisher(
         session: session()?,
         instruments,
         packet_bytes: DATAGRAM_LEN_MAX,
+        segmented_sends: true,
         heartbeat,
         store,
         durable: None,

@@ -1,7 +1,7 @@
 //! Scenarios: stamps written as text, and the joiner's reports of them.
 //!
 //! A line that ends in `:` starts the ring of an agent. A record is `HOP ID TSC`, `ID <- ID` or
-//! `FUNCTION TICKS`. An id is `m5` (market data message), `m5f0` (at a feed handler), `m5f0e1` (at an
+//! `FUNCTION TICKS`. An id is `m5` (market data message), `m5..8` (messages 5 to 7 in one record), `m5f0` (at a feed handler), `m5f0e1` (at an
 //! engine), `c3` (command), `o2.42` (session 2 enters or replaces order 42) or `x2.42` (it cancels or
 //! modifies it). One tick is one nanosecond.
 #![allow(dead_code)] // Each test program uses only some of these items.
@@ -85,6 +85,11 @@ pub fn record(line: &str) -> Stamp {
         [hop, id, tsc] => {
             let hop = *Hop::ALL.iter().find(|other| other.code() == hop).expect(line);
             match hop.space() {
+                IdSpace::Market if id.contains("..") => {
+                    let (first, end) =
+                        id[1..].split_once("..").map(|(a, b)| (number(a), number(b))).expect(line);
+                    Stamp::hop_range(hop, Sequence(first), end - first, number(tsc))
+                }
                 IdSpace::Market => Stamp::hop(hop, market(id), number(tsc)),
                 IdSpace::Command => Stamp::hop(hop, command(id), number(tsc)),
                 IdSpace::Token => Stamp::hop(hop, token(id), number(tsc)),
