@@ -350,10 +350,10 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
         if is_due || channel.arbiter().has_gap() || channel.needs_snapshot() {
             work += self.recover(now);
         }
-        if work > 0 {
-            if let Some(session) = self.handler.channel.poll_session_change() {
-                return Err(session_change(session));
-            }
+        if work > 0
+            && let Some(session) = self.handler.channel.poll_session_change()
+        {
+            return Err(session_change(session));
         }
         if is_due {
             self.report(now);

@@ -37,6 +37,7 @@ mod days;
 mod filter;
 mod host;
 mod itch_books;
+mod itch_touch;
 mod json;
 mod lab;
 mod measurement;
@@ -48,6 +49,7 @@ mod rows;
 mod statistics;
 mod support;
 mod table;
+mod textbook_books;
 
 pub use bench::bench;
 pub use child::run_counted;

@@ -162,15 +162,8 @@ pub(super) struct Ladders {
 }
 
 impl Ladders {
-    /// Creates nodes for a total of `levels` levels on `sides` sides, with any distribution.
-    #[cfg(test)]
-    pub(super) fn new(sides: usize, levels: usize) -> Ladders {
-        let mut ladders = Ladders::untouched(sides, levels);
-        ladders.prefault();
-        ladders
-    }
-
-    /// As `new`, with memory that is touched at its first use.
+    /// Creates nodes for a total of `levels` levels on `sides` sides, with any distribution. Their memory is touched at
+    /// its first use.
     pub(super) fn untouched(sides: usize, levels: usize) -> Ladders {
         let max = nodes_max(sides, levels);
         let mut nodes = Vec::with_capacity(max);

@@ -140,7 +140,7 @@ impl PackedOrders {
 
     /// The first slot of the bucket behind this one.
     const fn next_bucket(&self, bucket: u32) -> u32 {
-        ((bucket / WORDS & self.mask()) + 1) * WORDS
+        (((bucket / WORDS) & self.mask()) + 1) * WORDS
     }
 
     /// The slot of the order with this tag in the bucket that begins at `home`, or NIL.

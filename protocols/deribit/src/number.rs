@@ -665,10 +665,10 @@ mod tests {
 
     #[test]
     fn trailing_zeros_are_dropped_as_far_as_there_are_decimals() {
-        for zeros in 0..=18 {
+        for (zeros, power) in POWERS.iter().enumerate().take(19) {
             for scale in 0..=40_u8 {
                 for sign in [1, -1] {
-                    let (mantissa, drop) = (sign * POWERS[zeros], zeros.min(scale.into()));
+                    let (mantissa, drop) = (sign * power, zeros.min(scale.into()));
                     let left = scale - drop as u8;
                     let expected = (left <= SCALE_MAX).then_some((mantissa / POWERS[drop], left));
                     let found = Decimal::new(mantissa, scale).map(|it| (it.mantissa(), it.scale()));

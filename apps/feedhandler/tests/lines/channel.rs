@@ -40,6 +40,7 @@ impl Recording {
             session_count: 2,
             open_order_count: 300,
             command_count: 1_500,
+            ..WorkloadConfig::default()
         });
         let (engine, events) = workload.published::<FastBooks<Owner>>();
         let table = InstrumentTable::new(&workload.instruments);

@@ -38,6 +38,7 @@ fn recording() -> Recording {
         session_count: 2,
         open_order_count: 200,
         command_count: 800,
+        ..WorkloadConfig::default()
     });
     let (engine, events) = workload.published::<FastBooks<Owner>>();
     let table = InstrumentTable::new(&workload.instruments);

@@ -12,7 +12,7 @@ use tickpath_timing::Tracer;
 use tickpath_trading::{GatewayCounters, GatewayEvent};
 use tickpath_types::{Nanos, OrderRequest};
 
-use self::session::{GatewaySession, begin_connecting, connect_blocking};
+use self::session::{GatewaySession, connect_blocking};
 pub use self::settings::GatewaySettings;
 
 /// Maximum delay of a due socket read while agents of this thread have other work.
@@ -64,16 +64,7 @@ impl<T: Tracer, N: Network> OrderGateway<T, N> {
         tracer: T,
     ) -> OrderGateway<T, N> {
         let role = settings.role;
-        let session = GatewaySession::on(
-            network,
-            begin_connecting,
-            settings,
-            requests,
-            events,
-            clock,
-            counters,
-            tracer,
-        );
+        let session = GatewaySession::on(network, settings, requests, events, clock, counters, tracer);
         OrderGateway { role, sessions: vec![session], errors: Vec::new() }
     }
 

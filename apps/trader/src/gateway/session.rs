@@ -94,10 +94,9 @@ struct Inbox<T> {
 }
 
 impl<T: Tracer, N: Network> GatewaySession<T, N> {
-    /// Creates a session on any network. `connect` makes its first connection.
+    /// Creates a session on any network, which begins to connect at its start.
     pub(super) fn on(
         network: N,
-        connect: Connect<N>,
         settings: GatewaySettings,
         requests: spsc::Consumer<OrderRequest>,
         events: spsc::Producer<GatewayEvent>,
@@ -121,7 +120,7 @@ impl<T: Tracer, N: Network> GatewaySession<T, N> {
         GatewaySession {
             settings,
             network,
-            connect,
+            connect: begin_connecting,
             entry: None,
             state,
             reconnect_after: RECONNECT_INTERVAL,
@@ -359,7 +358,7 @@ pub(super) fn connect_blocking(
     OrderEntry::connect(*address, user, password, instruments.clone(), now)
 }
 
-pub(super) fn begin_connecting<N: Network>(
+fn begin_connecting<N: Network>(
     network: &N,
     settings: &GatewaySettings,
     now: Nanos,
