@@ -15,6 +15,6 @@ macro_rules! inputs {
 inputs! {
     itch mold soup_server soup_client ouch_inbound ouch_outbound binaryfile dbn lobster lobster_book
     itch_blocks compressed replay_file journal command glimpse drop_copy xdp ticks_requests segment ticks
-    packets iex_recovery iex_books iex_segment fix fix_door fix_session gateway_frame gateway_log
+    packets iex_recovery iex_books itch_books iex_segment fix fix_door fix_session gateway_frame gateway_log
     deribit_inbound deribit_request deribit_front web
 }

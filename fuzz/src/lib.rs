@@ -41,7 +41,7 @@ pub use gateway_log::gateway_log;
 pub use iex::{iex_books, iex_recovery, iex_segment};
 pub use inputs::inputs;
 pub use journal::{command, journal};
-pub use nasdaq::{binaryfile, itch, mold, ouch_inbound, ouch_outbound, soup_client, soup_server};
+pub use nasdaq::{binaryfile, itch, itch_books, mold, ouch_inbound, ouch_outbound, soup_client, soup_server};
 pub use nyse::xdp;
 pub use recovery::{drop_copy, glimpse};
 pub use shm::segment;

@@ -1,5 +1,7 @@
 //! The properties of `tickpath-nasdaq`'s decoders.
 
+use tickpath_book::{BookLimits, BooksById, DirectBooks, PackedBooks};
+use tickpath_feed::{BookBuilder, IgnoreUpdates, MessageBooks, UpdateListener};
 use tickpath_nasdaq::itch50::framing::{Frame, Frames, Lengths, next_frame};
 use tickpath_nasdaq::itch50::{self, Message, message_len};
 use tickpath_nasdaq::moldudp64::{Header, Kind, Packet, PacketBuilder, Request};
@@ -8,7 +10,7 @@ use tickpath_nasdaq::soupbintcp::{
     self, CONTROL_LEN_MAX, ClientEvent, ClientSession, LoginRejectReason, LoginRequest, ServerEvent,
     ServerSession, Session, SessionError,
 };
-use tickpath_types::{InstrumentId, Nanos, OrderEvent, Sequence, SessionId, Symbol};
+use tickpath_types::{InstrumentId, MarketUpdate, Nanos, OrderEvent, Sequence, SessionId, Symbol};
 use zerocopy::{Immutable, IntoBytes};
 
 /// Buffer length for the longest message written here: a whole OUCH message with 64 KiB of options.
@@ -84,6 +86,44 @@ pub fn binaryfile(data: &[u8]) {
         }
         assert_eq!(rebuilt, data[..frames.offset()]);
         assert!(frames.next().is_none(), "finished");
+    }
+}
+
+/// Checks the feed's books: groups of messages in the packed books have the same effects as single messages in
+/// plain books. The tables are tiny, so that buckets overflow and bounds are reached.
+pub fn itch_books(data: &[u8]) {
+    #[derive(Default)]
+    struct Updates(Vec<MarketUpdate>);
+    impl UpdateListener for Updates {
+        fn on_update(&mut self, update: &MarketUpdate) {
+            self.0.push(*update);
+        }
+    }
+    // Whatever does not fit is one more message, damaged.
+    let mut left = data;
+    let mut messages = Vec::new();
+    while let Some((len, behind)) = left.split_first() {
+        let (message, behind) = behind.split_at(usize::from(*len).min(behind.len()));
+        messages.push(message);
+        left = behind;
+    }
+    for max_orders in [1, 2, 40] {
+        let limits = BookLimits::new(InstrumentId(4), max_orders);
+        let mut packed = BookBuilder::new(PackedBooks::new(limits));
+        let mut without_updates = BookBuilder::new(PackedBooks::new(limits));
+        let mut direct = BookBuilder::new(DirectBooks::new(limits));
+        let (mut of_packed, mut of_direct) = (Updates::default(), Updates::default());
+        packed.handle_batch(Sequence(1), messages.iter().copied(), &mut of_packed);
+        without_updates.handle_batch(Sequence(1), messages.iter().copied(), &mut IgnoreUpdates);
+        for (message, sequence) in messages.iter().zip(1..) {
+            direct.handle_message(Sequence(sequence), message, &mut of_direct);
+        }
+        assert!(of_packed.0 == of_direct.0, "the updates differ");
+        for builder in [&packed, &without_updates] {
+            assert_eq!(builder.counters(), direct.counters());
+            assert_eq!(builder.books().state_hash(), direct.books().state_hash());
+            assert_eq!(builder.books().level_count(), direct.books().level_count());
+        }
     }
 }
 

@@ -118,6 +118,41 @@ pub fn binaryfile() -> Vec<Vec<u8>> {
     vec![prefixed, implied]
 }
 
+/// Messages that change books, each prefixed with its length: every message of the protocol, then adds,
+/// replacements and removals of few orders.
+#[must_use]
+pub fn itch_books() -> Vec<Vec<u8>> {
+    use tickpath_nasdaq::itch50::{AddOrder, BuySell, OrderCancel, OrderDelete, OrderExecuted, OrderReplace};
+    use tickpath_nasdaq::wire::Stock;
+    use zerocopy::IntoBytes;
+
+    fn put(stream: &mut Vec<u8>, message: &[u8]) {
+        stream.push(message.len() as u8);
+        stream.extend(message);
+    }
+    let mut every = Vec::new();
+    for message in itch() {
+        put(&mut every, &message);
+    }
+    let stock = Stock::new("FUZZ").expect("four letters");
+    let mut flow = Vec::new();
+    for step in 0..60_u64 {
+        let (locate, ts) = (1 + (step % 3) as u16, Nanos(step));
+        let (id, other) = (step * 7 % 11, 40 + step % 5);
+        let price = 10_000 + (step * 13 % 9) as u32 * 100;
+        let side = [BuySell::BUY, BuySell::SELL][step as usize % 2];
+        put(&mut flow, AddOrder::new(locate, 0_u16, ts, id, side, 100, stock, price).as_bytes());
+        match step % 5 {
+            0 => put(&mut flow, OrderDelete::new(locate, 0_u16, ts, id).as_bytes()),
+            1 => put(&mut flow, OrderReplace::new(locate, 0_u16, ts, id, other, 50, price + 100).as_bytes()),
+            2 => put(&mut flow, OrderCancel::new(locate, 0_u16, ts, id, 30).as_bytes()),
+            3 => put(&mut flow, OrderExecuted::new(locate, 0_u16, ts, other, 100, step).as_bytes()),
+            _ => {}
+        }
+    }
+    vec![every, flow]
+}
+
 fn stream(packets: &[Packet<'_>]) -> Vec<u8> {
     // The first byte selects the pieces in which the stream arrives.
     let mut bytes = vec![7];

@@ -36,7 +36,7 @@ macro_rules! smoke_tests {
 }
 
 smoke_tests! { ROUNDS: itch mold binaryfile soup_server soup_client ouch_inbound ouch_outbound command drop_copy }
-smoke_tests! { SNAPSHOT_ROUNDS: gateway_frame glimpse xdp ticks ticks_requests iex_segment iex_recovery iex_books }
+smoke_tests! { SNAPSHOT_ROUNDS: gateway_frame glimpse xdp ticks ticks_requests iex_segment iex_recovery iex_books itch_books }
 smoke_tests! { SNAPSHOT_ROUNDS: deribit_inbound deribit_request fix fix_session }
 smoke_tests! { SERVER_ROUNDS: web }
 smoke_tests! { VENUE_ROUNDS: deribit_front fix_door }

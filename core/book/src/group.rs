@@ -5,7 +5,7 @@ use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 /// A change of an order, as a message states it.
 #[derive(Clone, Copy, Debug)]
 pub struct OrderChange {
-    /// What happens to the order.
+    /// The kind of the change.
     pub kind: ChangeKind,
     /// The order's id; for a replacement, that of the old order.
     pub id: OrderId,
@@ -42,8 +42,8 @@ pub trait OrderMessages<M> {
     fn new_id(&self, message: &M) -> OrderId;
 }
 
-/// What [`BooksById::advance`](crate::BooksById::advance) stopped at. `index` is the number of the change in
-/// its group.
+/// The reason why [`BooksById::advance`](crate::BooksById::advance) stopped. `index` is the number of the
+/// message in its group, from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
     /// All changes were applied.

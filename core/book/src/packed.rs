@@ -18,7 +18,7 @@ use crate::record::{NIL, OrderRecord, Queues};
 /// and need a look-up outside the group.
 ///
 /// Orders whose ids are neighbours are neighbours in memory. A secret factor scatters ids that are far apart,
-/// so nobody can choose ids that collide.
+/// so a venue cannot choose ids that collide.
 pub type PackedBooks = FeedBooks<PackedOrders>;
 
 /// Number of orders in a bucket.
@@ -30,13 +30,13 @@ const NEIGHBOUR_BITS: u32 = 1;
 /// Maximum number of orders, since slots are 32-bit numbers and the table has as many buckets as orders.
 const ORDERS_MAX: u32 = 1 << 27;
 
-/// Offsets in words from the slot of an order to its fields. Its tag is at the slot itself.
+/// Offsets from the slot of an order to its fields, in units of 32 bits. Its tag is at the slot itself.
 const QTY: usize = 4;
 const LEVEL: usize = 7;
 const PREV: usize = 10;
 const NEXT: usize = 13;
-/// Offset in words from the first slot of a bucket to the number of orders that belong to this bucket and have
-/// a wide tag, whether they are here or in another bucket.
+/// Offset likewise from the first slot of a bucket to the number of orders whose home it is and that have a wide
+/// tag, in this bucket or in another one.
 const WIDE_COUNT: usize = LANES as usize;
 
 /// Tag of a free place.
@@ -58,13 +58,13 @@ type WideOrder = [u64; 2];
 ///
 /// An id selects its home bucket, and its tag there names it exactly, so a bucket holds no ids. An order has a
 /// wide tag if its id is too large for this, its quantity needs more than 32 bits, or its home is full and it
-/// is in the next bucket with a free place. Each bucket counts those orders of its own, so a removal leaves no
-/// tombstone.
+/// is in the next bucket with a free place. Each bucket counts the wide tags of the orders whose home it is, so
+/// a removal leaves no tombstone.
 #[derive(Clone, Debug)]
 pub struct PackedOrders {
     /// The bucket of NIL, then the buckets of the table: a power of two.
     buckets: Vec<Bucket>,
-    /// For each place of `buckets`; touched only where an order has a wide tag.
+    /// For each place of `buckets`; touched only for an order with a wide tag.
     wide: Vec<WideOrder>,
     bits: u32,
     len: u32,
@@ -200,7 +200,7 @@ impl PackedOrders {
         self.wide[PackedOrders::wide_index(slot)] = [id, qty];
     }
 
-    /// A factor that nobody outside this process can know: made from the address of this table.
+    /// A factor that a venue cannot know, made from the address of this table.
     fn secret(buckets: &[Bucket]) -> u64 {
         const FACTOR: u64 = 0xd129_0d3a_7a5b_c6f1;
         (buckets.as_ptr().addr() as u64 >> 6).wrapping_mul(FACTOR).rotate_left(31).wrapping_mul(FACTOR) | 1

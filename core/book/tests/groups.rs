@@ -27,7 +27,7 @@ impl OrderMessages<Message> for Messages {
     }
 }
 
-/// What a message did to an order: side, price, and the quantity added or removed.
+/// The effect of a message on an order: side, price, and the quantity added or removed.
 type Effect = Option<(Side, Price, Qty)>;
 
 fn add(books: &mut impl BooksById, change: &OrderChange, id: OrderId, side: Side) -> (Effect, bool) {
