@@ -203,7 +203,7 @@ mod tests {
         assert_eq!(failure("stamp"), Some("no counter"));
         assert_eq!(failure("matching_p99"), Some("round 2 was wrong"));
         assert_eq!(
-            (report.row("matching").unwrap().value(), report.row("matching").unwrap().reached()),
+            (report.row("matching_p99").unwrap().value(), report.row("matching_p99").unwrap().reached()),
             (None, Some(false))
         );
         assert_eq!(report.row("tsc_read").unwrap().values, [3.0, 3.0, 3.0]);

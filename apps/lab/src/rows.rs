@@ -62,11 +62,11 @@ const FILES: &[&[Measurement]] = &[
     between_cores::MEASUREMENTS,
     matching::MEASUREMENTS,
     matching_open_loop::MEASUREMENTS,
+    matcher_agent::MEASUREMENTS,
     matching_series::MEASUREMENTS,
     matching_bursts::MEASUREMENTS,
     #[cfg(feature = "peers")]
     matching_peers::MEASUREMENTS,
-    matcher_agent::MEASUREMENTS,
     itch::MEASUREMENTS,
     itch_adverse::MEASUREMENTS,
     replay::MEASUREMENTS,

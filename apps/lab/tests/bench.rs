@@ -94,7 +94,19 @@ fn matching_is_measured_beside_peers() {
 
 #[test]
 fn standard_days_are_measured_and_described() {
-    check(&["itch_decode", "itch_books", "itch_books_500"], &["itch_decode", "itch_books", "itch_books_500"]);
+    check(
+        &["itch_decode", "textbook_books", "textbook_books_500"],
+        &[
+            "itch_walk",
+            "itch_decode",
+            "itch_decode_and_touch",
+            "itch_books",
+            "textbook_books",
+            "itch_decode_and_touch_500",
+            "itch_books_500",
+            "textbook_books_500",
+        ],
+    );
     let report = smoke(&["itch_books"], 1);
     let [day] = &report.days[..] else { panic!("{:?}", report.days) };
     assert_eq!((day.name.as_str(), day.messages, day.symbols), ("itch-8000-smoke", 80_000, 12));
@@ -245,7 +257,7 @@ fn tick_to_trade_is_measured_beside_bare_calls_and_its_functions() {
 
 #[test]
 fn market_data_is_measured_beside_bare_datagrams() {
-    check(&["market_data_out"], &["multicast_send", "market_data_out"]);
+    check(&["market_data_out"], &["market_data_bare", "market_data_out"]);
 }
 
 #[test]

@@ -45,6 +45,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     open,
 )];
 
+/// Maximum number of packets without a kernel stamp before the first one with it.
+const UNSTAMPED_MAX: u64 = 2_000;
 /// Number of packets in a full round.
 const PACKETS: usize = 2_000;
 /// Interval of the warm-up.
@@ -216,13 +218,27 @@ impl Source {
         ];
         self.send(&opening)?;
         let (mut rng, mut samples) = (Rng::new(1), [(); 3].map(|()| Vec::new()));
-        for step in 1..=context.effort.count(PACKETS) as u64 {
+        let count = context.effort.count(PACKETS);
+        for step in 1.. {
+            if samples[0].len() == count {
+                break;
+            }
             context.spin(PAUSE + Nanos(rng.below(RANDOM_PAUSE.0)));
             stamps.iter_mut().for_each(|ring| _ = ring.drain(TRACE_RING, |_| ()));
             let order_id = order_of(Side::BOTH[(step % 2) as usize]);
             self.send(&[MarketEventKind::Executed { order_id, qty: EXECUTED, match_id: MatchId(step) }])?;
             wait_for(stop, || Ok((answered.load(Ordering::Acquire) == step).then_some(())))?;
-            let [t7k, t7, t10] = times(&mut stamps);
+            // The feed handler stamps a packet in its next duty cycle; T7k is 0 if the kernel did not stamp it.
+            let mut found = [None; 3];
+            let [t7k, t7, t10] = wait_for(stop, || {
+                times(&mut stamps, &mut found);
+                let [t7k, t7, t10] = found;
+                Ok(t7k.zip(t7).zip(t10).map(|((t7k, t7), t10)| [t7k, t7, t10]))
+            })?;
+            // The kernel begins to stamp some time after the socket asks for it.
+            if t7k == 0 && samples[0].is_empty() && step < UNSTAMPED_MAX {
+                continue;
+            }
             ensure!(t7k != 0, "the kernel did not stamp packet {step}");
             ensure!(t7 != 0 && t10 > t7, "packet {step} has no stamps T7 and T10 in this order");
             // The clocks of T7k and T7 are compared to within some tens of nanoseconds.
@@ -257,19 +273,17 @@ fn order_of(side: Side) -> OrderId {
     OrderId(1 + side as u64)
 }
 
-/// Returns the times T7k, T7 and T10 of the packet in flight; 0 if there is none.
-fn times(stamps: &mut [records::Consumer<Stamp>; 2]) -> [u64; 3] {
-    let mut times = [0; 3];
+/// Takes the times T7k, T7 and T10 of the packet in flight from the rings.
+fn times(stamps: &mut [records::Consumer<Stamp>; 2], times: &mut [Option<u64>; 3]) {
     for ring in stamps {
         ring.drain(TRACE_RING, |stamp| {
             let Some(StampKind::Hop { hop, tsc, .. }) = stamp.decode() else { return };
             match hop {
-                Hop::T7k => times[0] = tsc,
-                Hop::T7 => times[1] = tsc,
-                Hop::T10 => times[2] = tsc,
+                Hop::T7k => times[0] = Some(tsc),
+                Hop::T7 => times[1] = Some(tsc),
+                Hop::T10 => times[2] = Some(tsc),
                 _ => {}
             }
         });
     }
-    times
 }

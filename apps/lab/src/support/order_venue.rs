@@ -138,17 +138,22 @@ impl OrderVenue {
         let packet = self.packet.finish();
         let [line_a, line_b] = lines;
         send(line_a, packet)?;
-        self.received.clear();
         let mut bytes = [0; 512];
-        let len = wait_for(stop, || loopback::read(&mut self.stream, &mut bytes))?;
+        let message = loop {
+            let len = wait_for(stop, || loopback::read(&mut self.stream, &mut bytes))?;
+            self.received.clear();
+            self.received.extend_from_slice(&bytes[..len]);
+            let event = self.session.handle_bytes(self.clock.now(), &self.received);
+            match event.with_context(|| format!("{:x?}", &bytes[..len]))? {
+                Some((ServerEvent::Message(message), used)) if used == len => break message.to_vec(),
+                Some((ServerEvent::Heartbeat, used)) if used == len => {}
+                event => bail!("{event:?} of {len} bytes is no order"),
+            }
+        };
         send(line_b, packet)?;
         self.packet.start_next();
-        self.received.extend_from_slice(&bytes[..len]);
-        let event = self.session.handle_bytes(self.clock.now(), &self.received)?;
-        let Some((ServerEvent::Message(message), used)) = event else { bail!("{event:?} is no order") };
-        ensure!(used == len, "more than one order in a write");
         let instruments = &self.instruments;
-        let request = decode_request(message, |symbol| instruments.find(symbol));
+        let request = decode_request(&message, |symbol| instruments.find(symbol));
         let Ok(OrderRequest::Enter(order)) = request else { bail!("{request:?} is no new order") };
         let is_right = order.side == Side::Buy
             && (order.price, order.qty) == (ASK, QTY)
