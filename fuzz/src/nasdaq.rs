@@ -99,7 +99,7 @@ pub fn itch_books(data: &[u8]) {
             self.0.push(*update);
         }
     }
-    // Whatever does not fit is one more message, damaged.
+    // A message that the data cuts short is damaged.
     let mut left = data;
     let mut messages = Vec::new();
     while let Some((len, behind)) = left.split_first() {

@@ -73,7 +73,7 @@ pub struct PackedOrders {
     scatter: u64,
 }
 
-/// Where an id belongs: its home bucket, and its tag there.
+/// The home bucket of an id, and its tag there.
 #[derive(Clone, Copy)]
 struct Home {
     /// First slot of the bucket.
