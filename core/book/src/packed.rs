@@ -54,6 +54,9 @@ struct Bucket([u32; WORDS as usize]);
 /// Id and quantity of an order with a wide tag.
 type WideOrder = [u64; 2];
 
+/// No element of [`PackedOrders::wide`].
+const NO_WIDE: u64 = u64::MAX;
+
 /// A hash table of open orders, at most a third full.
 ///
 /// An id selects its home bucket, and its tag there names it exactly, so a bucket holds no ids. An order has a
@@ -64,8 +67,11 @@ type WideOrder = [u64; 2];
 pub struct PackedOrders {
     /// The bucket of NIL, then the buckets of the table: a power of two.
     buckets: Vec<Bucket>,
-    /// For each place of `buckets`; touched only for an order with a wide tag.
+    /// Ids and quantities of the orders with a wide tag, each at the index in its place's `qty`. Grows up to the
+    /// maximum number of orders, without an allocation.
     wide: Vec<WideOrder>,
+    /// Free elements of `wide`, linked by their first number; `NO_WIDE` for none.
+    free_wide: u64,
     bits: u32,
     len: u32,
     max: u32,
@@ -126,12 +132,8 @@ impl PackedOrders {
         &mut self.buckets[(slot / WORDS) as usize].0[(slot % WORDS) as usize + field]
     }
 
-    fn wide_index(slot: u32) -> usize {
-        (slot / WORDS * LANES + slot % WORDS) as usize
-    }
-
     fn wide_of(&self, slot: u32) -> WideOrder {
-        self.wide[PackedOrders::wide_index(slot)]
+        self.wide[self.word(slot, QTY) as usize]
     }
 
     fn is_wide(&self, slot: u32) -> bool {
@@ -197,7 +199,17 @@ impl PackedOrders {
     fn widen(&mut self, slot: u32, id: u64, qty: u64) {
         *self.word_mut(self.home(id).slot, WIDE_COUNT) += 1;
         *self.word_mut(slot, 0) = PackedOrders::wide_tag(id);
-        self.wide[PackedOrders::wide_index(slot)] = [id, qty];
+        let index = match usize::try_from(self.free_wide) {
+            Ok(index) if self.free_wide != NO_WIDE => {
+                [self.free_wide, _] = std::mem::replace(&mut self.wide[index], [id, qty]);
+                index
+            }
+            _ => {
+                self.wide.push([id, qty]);
+                self.wide.len() - 1
+            }
+        };
+        *self.word_mut(slot, QTY) = index as u32;
     }
 
     /// A factor that a venue cannot know, made from the address of this table.
@@ -251,10 +263,10 @@ impl OrderStore for PackedOrders {
             (0..=count).map(|_| std::hint::black_box(Bucket([FREE; WORDS as usize]))).collect();
         // No order can be added to the bucket of NIL.
         buckets[0].0[WIDE_COUNT] = 1;
-        // Zeroes, which the allocator returns untouched.
-        let wide = vec![[0; 2]; buckets.len() * LANES as usize];
+        // Memory that is touched at its first use.
+        let wide = Vec::with_capacity(max as usize);
         let scatter = PackedOrders::secret(&buckets);
-        PackedOrders { buckets, wide, bits: count.ilog2(), len: 0, max, scatter }
+        PackedOrders { buckets, wide, free_wide: NO_WIDE, bits: count.ilog2(), len: 0, max, scatter }
     }
 
     fn len(&self) -> u32 {
@@ -329,6 +341,9 @@ impl OrderStore for PackedOrders {
         if self.is_wide(slot) {
             let home = self.home(self.wide_of(slot)[0]).slot;
             *self.word_mut(home, WIDE_COUNT) -= 1;
+            let index = self.word(slot, QTY);
+            self.wide[index as usize] = [self.free_wide, 0];
+            self.free_wide = index.into();
         }
         *self.word_mut(slot, 0) = FREE;
         self.len -= 1;
@@ -337,7 +352,8 @@ impl OrderStore for PackedOrders {
     #[inline(always)]
     fn set_qty(&mut self, slot: u32, qty: u64) {
         if self.is_wide(slot) {
-            self.wide[PackedOrders::wide_index(slot)][1] = qty;
+            let index = self.word(slot, QTY) as usize;
+            self.wide[index][1] = qty;
         } else if let Ok(qty) = u32::try_from(qty) {
             *self.word_mut(slot, QTY) = qty;
         } else {
