@@ -36,7 +36,6 @@ pub(crate) struct BookSide {
     ladder: Ladder,
     /// Number of orders added to levels outside the cells since the grid was chosen.
     outside_adds: u32,
-    pub(crate) grid: u8,
 }
 
 const _: () = assert!(size_of::<BookSide>() == 64);
@@ -49,7 +48,6 @@ impl BookSide {
         best: NIL,
         ladder: Ladder::EMPTY,
         outside_adds: 0,
-        grid: Grids::NONE,
     };
 
     /// Makes the open level `index` the best one if no other has a better key. The keys are equal only if
@@ -63,18 +61,17 @@ impl BookSide {
 }
 
 /// The best level of a side after the level of key `closed`, the best, has closed in its cell, with its key.
-/// `first` is the side's first cell. `None` if the next open cell may hold a level of another ring wrap, or if
+/// `first` is the side's first cell, `grid` the side's grid. `None` if the next open cell may hold a level of another ring wrap, or if
 /// a level outside the cells may be better.
 #[inline(always)]
 pub(crate) fn next_best(
     book: &BookSide,
     records: &[LevelRecord],
-    grids: &Grids,
+    grid: &Grid,
     bits: u32,
     first: u32,
     closed: i64,
 ) -> Option<(u32, i64)> {
-    let grid = grids.get(book.grid);
     let cell = grid.place(closed).number as usize & ((1 << bits) - 1);
     let best = first + book.open.next_below(cell)? as u32;
     let key = records.get(best as usize)?.key;
@@ -94,6 +91,9 @@ const fn is_near(grid: &Grid, bits: u32, better: i64, worse: i64) -> bool {
 #[derive(Clone, Debug)]
 pub(crate) struct Levels {
     pub(crate) sides: Vec<BookSide>,
+    /// The number of each side's grid. Not in the side's own record, since the first pass over a group needs it,
+    /// and these stay in a cache.
+    pub(crate) side_grids: Vec<u8>,
     /// A row of null records, a row of cells for each side, then the pool of records for the other levels.
     pub(crate) records: Vec<LevelRecord>,
     /// Base-2 logarithm of the number of cells of a side, which is the length of a row.
@@ -139,11 +139,8 @@ impl Levels {
         let instruments = 0..=limits.max_instrument.0;
         let mut grids = Grids::new();
         let default_grids = Side::BOTH.map(|side| grids.through(key(side, Price(0)), USUAL_DISTANCE));
-        let sides: Vec<_> = instruments
-            .clone()
-            .flat_map(|_| default_grids)
-            .map(|grid| BookSide { grid, ..BookSide::EMPTY })
-            .collect();
+        let side_grids: Vec<_> = instruments.clone().flat_map(|_| default_grids).collect();
+        let sides = vec![BookSide::EMPTY; side_grids.len()];
         let row = Levels::row_len(limits, sides.len());
         let pool = (sides.len() + 1) * row;
         let mut records = Vec::with_capacity(pool + max_levels);
@@ -158,6 +155,7 @@ impl Levels {
         Levels {
             ladders: Ladders::untouched(sides.len(), max_levels),
             sides,
+            side_grids,
             records,
             bits: row.ilog2(),
             pool: pool as u32,
@@ -197,6 +195,12 @@ impl Levels {
         self.sides.get(side as usize).unwrap_or(&BookSide::EMPTY)
     }
 
+    /// The grid of a side; the empty grid for an unknown side.
+    #[inline(always)]
+    pub(crate) fn grid_of(&self, side: u32) -> &Grid {
+        self.grids.get(self.side_grids.get(side as usize).map_or(Grids::NONE, |grid| *grid))
+    }
+
     /// Index of the first cell of a side.
     #[inline(always)]
     pub(crate) const fn row(&self, side: u32) -> u32 {
@@ -212,12 +216,7 @@ impl Levels {
     /// The cell for the level of this key. Accepts any side and key; the index is valid for a known side.
     #[inline(always)]
     pub(crate) fn cell(&self, side: u32, key: i64) -> Cell {
-        self.cell_of(self.side(side).grid, side, key)
-    }
-
-    #[inline(always)]
-    pub(crate) fn cell_of(&self, grid: u8, side: u32, key: i64) -> Cell {
-        Cell::on(self.grids.get(grid), self.bits, side, key)
+        Cell::on(self.grid_of(side), self.bits, side, key)
     }
 
     /// Marks the cell at `index` of a side as open or empty.
@@ -250,8 +249,8 @@ impl Levels {
     /// opened there. Accepts any side and key.
     #[inline(always)]
     pub(crate) fn free_cell(&self, side: u32, key: i64) -> Option<u32> {
-        let book = self.sides.get(side as usize)?;
-        let Cell { index, steps, is_on_grid } = self.cell_of(book.grid, side, key);
+        let grid = self.grids.get(*self.side_grids.get(side as usize)?);
+        let Cell { index, steps, is_on_grid } = Cell::on(grid, self.bits, side, key);
         let level = self.get(index);
         (is_on_grid & (level.conflict(key, steps >> self.bits) == 0) & (self.count < self.max_levels))
             .then_some(index)
@@ -404,7 +403,7 @@ impl Levels {
     #[inline(always)]
     fn find_best(&mut self, side: u32, closed: i64) {
         let book = &self.sides[side as usize];
-        match next_best(book, &self.records, &self.grids, self.bits, self.row(side), closed) {
+        match next_best(book, &self.records, self.grid_of(side), self.bits, self.row(side), closed) {
             Some((best, best_key)) => {
                 let book = &mut self.sides[side as usize];
                 (book.best, book.best_key) = (best, best_key);
@@ -446,8 +445,8 @@ impl Levels {
 
     /// The levels of a side in cells, from the best: one round for each ring wrap that has levels.
     fn in_cells(&self, side: u32) -> impl Iterator<Item = u32> {
-        let BookSide { open, grid, .. } = *self.side(side);
-        let grid = *self.grids.get(grid);
+        let open = self.side(side).open;
+        let grid = *self.grid_of(side);
         let first = self.row(side);
         let wraps = std::iter::successors(self.best_cell(side, open, i64::MAX), move |(_, best)| {
             self.best_cell(side, open, best.checked_sub_unsigned(grid.size << self.bits)?)
@@ -494,7 +493,7 @@ impl Levels {
             all.iter().take(LEVELS_EXAMINED).map(|level| self.get(*level).key).collect();
         let Some(best) = keys.first() else { return false };
         let number = self.grids.through(*best, distance(&keys));
-        if number == Grids::NONE || number == self.side(side).grid {
+        if number == Grids::NONE || number == self.side_grids[side as usize] {
             return false;
         }
         let BookSide { mut ladder, .. } = *self.side(side);
@@ -510,7 +509,8 @@ impl Levels {
             .collect();
         let cells = (self.row(side)) as usize..;
         self.records[cells][..1 << self.bits].iter_mut().for_each(|cell| cell.outside = Outside::NONE);
-        self.sides[side as usize] = BookSide { grid: number, ladder, ..BookSide::EMPTY };
+        self.sides[side as usize] = BookSide { ladder, ..BookSide::EMPTY };
+        self.side_grids[side as usize] = number;
         self.grid_changes = self.grid_changes.wrapping_add(1);
         for level in pooled {
             self.place(side, level, orders);

@@ -14,7 +14,7 @@ use crate::record::{NIL, OrderRecord, Queues};
 /// overlap; rare changes leave the group and are applied one at a time.
 ///
 /// The table of orders takes 64 to 128 bytes for each order of the maximum number, which is the memory of
-/// three to six orders. Ids below 2^49 or so, with quantities below 2^32, are fast; others take 16 bytes more
+/// three to six orders. Ids below 2^48 or so, with quantities below 2^32, are fast; others take 16 bytes more
 /// and need a look-up outside the group.
 ///
 /// Orders whose ids are neighbours are neighbours in memory. A secret factor scatters ids that are far apart,
@@ -35,18 +35,24 @@ const QTY: usize = 4;
 const LEVEL: usize = 7;
 const PREV: usize = 10;
 const NEXT: usize = 13;
-/// Offset likewise from the first slot of a bucket to the number of orders whose home it is and that have a wide
-/// tag, in this bucket or in another one.
-const WIDE_COUNT: usize = LANES as usize;
+/// Offset likewise from the first slot of a bucket to two counts of orders whose home it is: of those in the
+/// neighbouring bucket, in units of `NEIGHBOUR`, and of those with a wide tag, in any bucket.
+const ASIDE: usize = LANES as usize;
+/// The unit of the first of these counts, which is at most `LANES`.
+const NEIGHBOUR: u32 = 1 << 30;
+/// Distance between the first slots of two neighbouring buckets: each is the other's neighbour.
+const NEIGHBOUR_SLOT: u32 = WORDS;
 
 /// Tag of a free place.
 const FREE: u32 = 0;
 /// Set in a wide tag: the order's id and quantity are in [`PackedOrders::wide`]. The other bits are a hash of
 /// the id.
 const WIDE: u32 = 1 << 31;
+/// Set in an exact tag: the order's home is the neighbouring bucket.
+const MOVED: u32 = 1 << 30;
 
-/// Up to three orders in one cache line: the arrays `tag` (and the number of wide tags), `qty`, `level`,
-/// `prev` and `next`.
+/// Up to three orders in one cache line: the arrays `tag` (and the counts at `ASIDE`), `qty`, `level`, `prev` and
+/// `next`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
 struct Bucket([u32; WORDS as usize]);
@@ -59,13 +65,14 @@ const NO_WIDE: u64 = u64::MAX;
 
 /// A hash table of open orders, at most a third full.
 ///
-/// An id selects its home bucket, and its tag there names it exactly, so a bucket holds no ids. An order has a
-/// wide tag if its id is too large for this, its quantity needs more than 32 bits, or its home is full and it
-/// is in the next bucket with a free place. Each bucket counts the wide tags of the orders whose home it is, so
-/// a removal leaves no tombstone.
+/// An id selects its home bucket, and its tag there names it exactly, so a bucket holds no ids. If the home is full,
+/// the order is in the neighbouring bucket. An order has a wide tag if its id is too large for an exact one, its
+/// quantity needs more than 32 bits, or both buckets are full and it is in the next one with a free place. Each
+/// bucket counts the orders whose home it is and that are elsewhere or have a wide tag, so a removal leaves no
+/// tombstone.
 #[derive(Clone, Debug)]
 pub struct PackedOrders {
-    /// The bucket of NIL, then the buckets of the table: a power of two.
+    /// The bucket of NIL and its neighbour, then the buckets of the table: a power of two, at least 2.
     buckets: Vec<Bucket>,
     /// Ids and quantities of the orders with a wide tag, each at the index in its place's `qty`. Grows up to the
     /// maximum number of orders, without an allocation.
@@ -90,7 +97,17 @@ struct Home {
 }
 
 /// Maximum of an id's upper part for an exact tag.
-const UPPER_MAX: u64 = (1 << (31 - NEIGHBOUR_BITS)) - 2;
+const UPPER_MAX: u64 = (MOVED as u64 >> NEIGHBOUR_BITS) - 2;
+
+/// Number of buckets ahead of those of the table.
+const NIL_BUCKETS: u32 = 2;
+
+impl Home {
+    /// The order's place in the neighbour of its home.
+    const fn in_neighbour(self) -> Home {
+        Home { slot: self.slot ^ NEIGHBOUR_SLOT, tag: self.tag | MOVED, ..self }
+    }
+}
 
 impl PackedOrders {
     #[inline(always)]
@@ -100,7 +117,7 @@ impl PackedOrders {
         let bucket = (group as u32).wrapping_add(self.offset(upper)) & self.mask();
         let low = id as u32 & ((1 << NEIGHBOUR_BITS) - 1);
         Home {
-            slot: (bucket + 1) * WORDS,
+            slot: (bucket + NIL_BUCKETS) * WORDS,
             tag: ((upper as u32) << NEIGHBOUR_BITS | low).wrapping_add(1),
             is_exact: upper <= UPPER_MAX,
         }
@@ -142,7 +159,7 @@ impl PackedOrders {
 
     /// The first slot of the bucket behind this one.
     const fn next_bucket(&self, bucket: u32) -> u32 {
-        (((bucket / WORDS) & self.mask()) + 1) * WORDS
+        (((bucket / WORDS + 1 - NIL_BUCKETS) & self.mask()) + NIL_BUCKETS) * WORDS
     }
 
     /// The slot of the order with this tag in the bucket that begins at `home`, or NIL.
@@ -160,11 +177,17 @@ impl PackedOrders {
         self.with_tag(home.slot, home.tag) & u32::from(home.is_exact).wrapping_neg()
     }
 
-    /// The slot of an order with a wide tag, or NIL. Checks all such orders of the id's home.
+    /// The slot of an order that is in the neighbouring bucket or has a wide tag, or NIL. Checks all orders of the
+    /// id's home that have a wide tag.
     #[cold]
     #[inline(never)]
-    fn find_wide(&self, home: u32, id: u64) -> u32 {
-        let mut left = self.word(home, WIDE_COUNT);
+    fn find_aside(&self, home: Home, id: u64) -> u32 {
+        let moved = self.with_exact_tag(home.in_neighbour());
+        if moved != NIL {
+            return moved;
+        }
+        let home = home.slot;
+        let mut left = self.word(home, ASIDE) % NEIGHBOUR;
         let tag = PackedOrders::wide_tag(id);
         let mut bucket = home;
         while left > 0 {
@@ -187,17 +210,26 @@ impl PackedOrders {
         if self.is_wide(slot) {
             return self.wide_of(slot)[0];
         }
-        let tag = self.word(slot, 0).wrapping_sub(1);
+        let tag = self.word(slot, 0);
+        let home = if tag & MOVED == 0 { slot } else { slot ^ NEIGHBOUR_SLOT };
+        let tag = (tag % MOVED).wrapping_sub(1);
         let upper = u64::from(tag >> NEIGHBOUR_BITS);
-        let bucket = (slot / WORDS).wrapping_sub(1);
+        let bucket = (home / WORDS).wrapping_sub(NIL_BUCKETS);
         let lower = bucket.wrapping_sub(self.offset(upper)) & self.mask();
         (upper << self.bits | u64::from(lower)) << NEIGHBOUR_BITS
             | u64::from(tag & ((1 << NEIGHBOUR_BITS) - 1))
     }
 
+    /// If the order in a slot has the tag of a moved one, its home does not count it any more.
+    fn forget_moved(&mut self, slot: u32) {
+        if self.word(slot, 0) & MOVED != 0 {
+            *self.word_mut(slot / WORDS * WORDS ^ NEIGHBOUR_SLOT, ASIDE) -= NEIGHBOUR;
+        }
+    }
+
     /// Gives the order in a slot a wide tag.
     fn widen(&mut self, slot: u32, id: u64, qty: u64) {
-        *self.word_mut(self.home(id).slot, WIDE_COUNT) += 1;
+        *self.word_mut(self.home(id).slot, ASIDE) += 1;
         *self.word_mut(slot, 0) = PackedOrders::wide_tag(id);
         let index = match usize::try_from(self.free_wide) {
             Ok(index) if self.free_wide != NO_WIDE => {
@@ -257,12 +289,12 @@ impl Queues for PackedOrders {
 impl OrderStore for PackedOrders {
     fn for_orders(max: u32) -> PackedOrders {
         assert!(max <= ORDERS_MAX, "books have room for {ORDERS_MAX} orders at most");
-        let count = max.next_power_of_two();
+        let count = max.next_power_of_two().max(2);
         // `black_box` makes the program write the memory now, so that the first orders cause no page faults.
         let mut buckets: Vec<_> =
-            (0..=count).map(|_| std::hint::black_box(Bucket([FREE; WORDS as usize]))).collect();
+            (0..count + NIL_BUCKETS).map(|_| std::hint::black_box(Bucket([FREE; WORDS as usize]))).collect();
         // No order can be added to the bucket of NIL.
-        buckets[0].0[WIDE_COUNT] = 1;
+        buckets[0].0[ASIDE] = 1;
         // Memory that is touched at its first use.
         let wide = Vec::with_capacity(max as usize);
         let scatter = PackedOrders::secret(&buckets);
@@ -281,11 +313,7 @@ impl OrderStore for PackedOrders {
     fn find(&self, id: u64) -> u32 {
         let home = self.home(id);
         let slot = self.with_exact_tag(home);
-        if slot != NIL || self.word(home.slot, WIDE_COUNT) == 0 {
-            slot
-        } else {
-            self.find_wide(home.slot, id)
-        }
+        if slot != NIL || self.word(home.slot, ASIDE) == 0 { slot } else { self.find_aside(home, id) }
     }
 
     #[inline(always)]
@@ -304,7 +332,7 @@ impl OrderStore for PackedOrders {
     fn enter_at_home(&mut self, id: u64, qty: Qty) -> u32 {
         let Home { slot: home, tag, is_exact } = self.home(id);
         let free = self.with_tag(home, FREE);
-        let is_known = (self.with_tag(home, tag) | self.word(home, WIDE_COUNT)) != 0;
+        let is_known = (self.with_tag(home, tag) | self.word(home, ASIDE)) != 0;
         let is_wide = !is_exact | (qty.0 > u64::from(u32::MAX));
         if is_known | is_wide | (free == NIL) | self.is_full() {
             return NIL;
@@ -316,8 +344,21 @@ impl OrderStore for PackedOrders {
     }
 
     fn enter(&mut self, id: u64, qty: Qty) -> u32 {
-        let Home { slot: home, tag, is_exact } = self.home(id);
-        let mut bucket = home;
+        let home = self.home(id);
+        self.len += 1;
+        let exact = u32::try_from(qty.0).ok().filter(|_| home.is_exact);
+        for Home { slot: bucket, tag, .. } in [home, home.in_neighbour()] {
+            let slot = self.with_tag(bucket, FREE);
+            if let Some(qty) = exact
+                && slot != NIL
+            {
+                *self.word_mut(slot, 0) = tag;
+                *self.word_mut(slot, QTY) = qty;
+                *self.word_mut(home.slot, ASIDE) += if bucket == home.slot { 0 } else { NEIGHBOUR };
+                return slot;
+            }
+        }
+        let mut bucket = home.slot;
         // Terminates, since at least two thirds of the table are free.
         let slot = loop {
             match self.with_tag(bucket, FREE) {
@@ -325,14 +366,7 @@ impl OrderStore for PackedOrders {
                 slot => break slot,
             }
         };
-        self.len += 1;
-        match u32::try_from(qty.0) {
-            Ok(qty) if bucket == home && is_exact => {
-                *self.word_mut(slot, 0) = tag;
-                *self.word_mut(slot, QTY) = qty;
-            }
-            _ => self.widen(slot, id, qty.0),
-        }
+        self.widen(slot, id, qty.0);
         slot
     }
 
@@ -340,10 +374,12 @@ impl OrderStore for PackedOrders {
     fn remove(&mut self, slot: u32) {
         if self.is_wide(slot) {
             let home = self.home(self.wide_of(slot)[0]).slot;
-            *self.word_mut(home, WIDE_COUNT) -= 1;
+            *self.word_mut(home, ASIDE) -= 1;
             let index = self.word(slot, QTY);
             self.wide[index as usize] = [self.free_wide, 0];
             self.free_wide = index.into();
+        } else {
+            self.forget_moved(slot);
         }
         *self.word_mut(slot, 0) = FREE;
         self.len -= 1;
@@ -357,7 +393,9 @@ impl OrderStore for PackedOrders {
         } else if let Ok(qty) = u32::try_from(qty) {
             *self.word_mut(slot, QTY) = qty;
         } else {
-            self.widen(slot, self.id(slot), qty);
+            let id = self.id(slot);
+            self.forget_moved(slot);
+            self.widen(slot, id, qty);
         }
     }
 

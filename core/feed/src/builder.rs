@@ -289,6 +289,10 @@ const _: () = {
     assert!(replace.window as usize + PRICE == offset_of!(OrderReplace, price));
 };
 
+/// The sides of added orders.
+const BUY: u8 = b'B';
+const SELL: u8 = b'S';
+
 /// Decodes the messages that change orders.
 struct ItchOrders;
 
@@ -306,8 +310,9 @@ impl OrderMessages<&[u8]> for ItchOrders {
         let (side, words) = message.get(window..window + WINDOW_LEN)?.split_first()?;
         let words: &[[u8; WORD_LEN]; 4] = words.as_chunks().0.first_chunk()?;
         // Only an added order states its side.
-        let side = select_unpredictable(layout.kind == ChangeKind::Add, *side, b'B');
-        if side != b'B' && side != b'S' {
+        let side = select_unpredictable(layout.kind == ChangeKind::Add, *side, BUY) ^ BUY;
+        // A product, because two comparisons would become two branches, the first of them unpredictable.
+        if u32::from(side) * u32::from(side ^ SELL ^ BUY) != 0 {
             return None;
         }
         let id = OrderId(u64::from_be_bytes(bytes_at(head, ORDER_REF)));
@@ -316,7 +321,7 @@ impl OrderMessages<&[u8]> for ItchOrders {
             kind: layout.kind,
             id,
             instrument: InstrumentId(u16::from_be_bytes(bytes_at(head, STOCK_LOCATE.start))),
-            side: Side::BOTH[usize::from(side != b'B')],
+            side: Side::BOTH[usize::from(side != 0)],
             price: Price(u32::from_be_bytes(words[3]).into()),
             qty: Qty(u32::from_be_bytes(words[usize::from(layout.qty) % words.len()]).into()),
         })

@@ -28,7 +28,8 @@ use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_types::{InstrumentId, Price, Qty, Side};
 
 use super::{
-    Bucket, FREE, Home, LANES, LEVEL, NEXT, PREV, PackedBooks, PackedOrders, QTY, WIDE_COUNT, WORDS,
+    ASIDE, Bucket, FREE, Home, LANES, LEVEL, MOVED, NEIGHBOUR, NEIGHBOUR_SLOT, NEXT, PREV, PackedBooks,
+    PackedOrders, QTY, WORDS,
 };
 use crate::grid::Grid;
 use crate::group::{OPERATIONS_MAX, Operation, OrderGroup, OrderMessages, Step};
@@ -92,6 +93,12 @@ fn tags(words: &[u32], home: u32) -> &[u32; 4] {
     unsafe { &*words.as_ptr().add(home as usize).cast() }
 }
 
+/// The slot of the place with the least number in the set; that of the last place for the empty set.
+#[inline(always)]
+const fn slot_of(bucket: u32, places: u32) -> u32 {
+    bucket + (places | 1 << (LANES - 1)).trailing_zeros()
+}
+
 /// Sizes of the tables that operations refer to.
 fn shape(books: &PackedBooks) -> [u32; 3] {
     [books.orders.bits, books.levels.pool, books.levels.sides.len() as u32]
@@ -129,7 +136,7 @@ fn decode<M>(
 ) -> usize {
     let max_instrument = books.limits.max_instrument;
     let orders = words(&books.orders.buckets);
-    let Levels { sides, records, grids, bits, .. } = &books.levels;
+    let Levels { side_grids, records, grids, bits, .. } = &books.levels;
     let mut len = 0;
     for (message, _) in messages.zip(0..OrderGroup::LEN_MAX) {
         // Each message has two operations at most, so `len` is below their maximum number.
@@ -148,7 +155,7 @@ fn decode<M>(
         prefetch_index(orders, slot as usize);
         let side = side_index(instrument, change.side);
         let key = key(change.side, change.price);
-        let cell = Cell::on(grids.get(at!(sides, side).grid), *bits, side, key);
+        let cell = Cell::on(grids.get(at!(side_grids, side)), *bits, side, key);
         let adds = kind == Operation::ADDS;
         let level = select_unpredictable(adds & cell.is_on_grid, cell.index, NIL);
         prefetch_index(records, level as usize);
@@ -188,8 +195,13 @@ fn look_at_levels(books: &PackedBooks, operations: &mut [Operation]) {
     let levels = &books.levels;
     for at in 0..operations.len() {
         let op = operations[at];
-        let found = matches(tags(orders, op.home), op.tag);
-        let slot = op.home + (found | 1 << LANES).trailing_zeros();
+        let mut bucket = op.home;
+        let mut found = matches(tags(orders, bucket), op.tag);
+        if (u32::from(op.kind & Operation::ADDS) | found) == 0 {
+            bucket ^= NEIGHBOUR_SLOT;
+            found = matches(tags(orders, bucket), op.tag | MOVED);
+        }
+        let slot = slot_of(bucket, found);
         let level = select_unpredictable(found != 0, at!(orders, slot as usize + LEVEL), op.level);
         let prev = select_unpredictable(found != 0, at!(orders, slot as usize + PREV), NIL);
         let next = select_unpredictable(found != 0, at!(orders, slot as usize + NEXT), NIL);
@@ -200,7 +212,7 @@ fn look_at_levels(books: &PackedBooks, operations: &mut [Operation]) {
         prefetch_index(&levels.sides, side as usize);
         if op.kind & Operation::REPLACES != 0 && found != 0 && levels.is_cell(level) {
             let new = &mut operations[at + 1];
-            let grid = levels.grids.get(at!(levels.sides, side).grid);
+            let grid = levels.grids.get(at!(levels.side_grids, side));
             let key = key(side_of(side), Price(new.key));
             // The key stays the price, since the order's side is certain only in the last pass.
             new.level = Cell::on(grid, levels.bits, side, key).index;
@@ -296,9 +308,27 @@ fn update_cells(levels: &Levels, group: &mut OrderGroup) {
     group.grid_changes = levels.grid_changes;
     for op in &mut group.operations[group.at..group.len] {
         if op.kind == Operation::ADDS && op.home != NIL {
-            let grid = levels.grids.get(levels.side(op.side).grid);
+            let grid = levels.grid_of(op.side);
             *op = on_side(*op, op.side, op.key, grid, levels.bits);
         }
+    }
+}
+
+/// A free place for a new order whose home is full, or has orders in other buckets: its slot there or in the
+/// neighbouring bucket. NIL if there is none, or the id is taken or may be.
+#[cold]
+#[inline(never)]
+fn free_place(orders: &[u32], op: &Operation) -> u32 {
+    let home = tags(orders, op.home);
+    let neighbour = op.home ^ NEIGHBOUR_SLOT;
+    let known = matches(home, op.tag) | matches(tags(orders, neighbour), op.tag | MOVED);
+    if known | at!(orders, op.home as usize + ASIDE) % NEIGHBOUR != 0 {
+        return NIL;
+    }
+    match [matches(home, FREE), matches(tags(orders, neighbour), FREE)] {
+        [0, 0] => NIL,
+        [0, free] => slot_of(neighbour, free),
+        [free, _] => slot_of(op.home, free),
     }
 }
 
@@ -306,7 +336,7 @@ fn update_cells(levels: &Levels, group: &mut OrderGroup) {
 #[inline(never)]
 fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -> Stop {
     let PackedOrders { buckets, .. } = &mut books.orders;
-    let Levels { sides, records, bits, pool, grids, .. } = &mut books.levels;
+    let Levels { sides, records, bits, pool, grids, side_grids, .. } = &mut books.levels;
     let (orders, levels, bits, pool) = (words_mut(buckets), &mut records[..], *bits, *pool);
     let sides: &mut [BookSide] = sides;
     let place_of = |level: u32| (level & ((1 << bits) - 1)) as usize;
@@ -323,18 +353,28 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
             let qty = level.qty.wrapping_add(op.qty.into());
             // Also an order of quantity zero.
             let overflows = qty <= level.qty;
-            let may_be_open = found | at!(orders, op.home as usize + WIDE_COUNT);
-            let conflict = level.conflict(op.key, u32::from(op.steps) >> bits) | u64::from(may_be_open);
-            if (conflict != 0) | (free == 0) | overflows {
+            let may_be_open = found | at!(orders, op.home as usize + ASIDE);
+            let conflict = level.conflict(op.key, u32::from(op.steps) >> bits);
+            if (conflict != 0) | overflows {
                 break Stop::Exception;
             }
-            let slot = op.home + free.trailing_zeros();
+            let (mut slot, mut tag) = (slot_of(op.home, free), op.tag);
+            if (may_be_open != 0) | (free == 0) {
+                match free_place(orders, &op) {
+                    NIL => break Stop::Exception,
+                    place => slot = place,
+                }
+                if slot & !(WORDS - 1) != op.home {
+                    tag |= MOVED;
+                    at!(mut orders, op.home as usize + ASIDE) += NEIGHBOUR;
+                }
+            }
             let LevelRecord { tail, order_count: others, head, .. } = *level;
             (level.key, level.qty, level.order_count) = (op.key, qty, others + 1);
             (level.tail, level.head) = (slot, select_unpredictable(others == 0, slot, head));
             // The tail of an empty level is NIL, whose bucket has no effect.
             at!(mut orders, tail as usize + NEXT) = slot;
-            at!(mut orders, slot) = op.tag;
+            at!(mut orders, slot) = tag;
             at!(mut orders, slot as usize + QTY) = op.qty;
             at!(mut orders, slot as usize + LEVEL) = op.level;
             at!(mut orders, slot as usize + PREV) = tail;
@@ -351,10 +391,19 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
             }
             continue;
         }
-        let slot = op.home + (found | 1 << LANES).trailing_zeros();
+        let mut slot = slot_of(op.home, found);
+        let mut moved = 0;
+        if found == 0 {
+            let bucket = op.home ^ NEIGHBOUR_SLOT;
+            let found = matches(tags(orders, bucket), op.tag | MOVED);
+            if found == 0 {
+                break Stop::Exception;
+            }
+            (slot, moved) = (slot_of(bucket, found), NEIGHBOUR);
+        }
         let index = at!(orders, slot as usize + LEVEL);
         let side_index = (index >> bits).wrapping_sub(1);
-        if (found == 0) | (index >= pool) | ((side_index ^ op.side) > 1) {
+        if (index >= pool) | ((side_index ^ op.side) > 1) {
             break Stop::Exception;
         }
         let level = &mut at!(mut levels, index);
@@ -382,6 +431,7 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
         at!(mut orders, prev as usize + NEXT) = next;
         at!(mut orders, next as usize + PREV) = prev;
         at!(mut orders, slot) = FREE;
+        at!(mut orders, op.home as usize + ASIDE) -= moved;
         let LevelRecord { head, tail, key, order_count: others, .. } = *level;
         let left = others - 1;
         level.qty -= u64::from(qty);
@@ -396,12 +446,12 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
         if replaces {
             let new = &mut at!(mut operations, at + 1);
             let key = crate::record::key(side_of(side_index), Price(new.key));
-            *new = on_side(*new, side_index, key, grids.get(side.grid), bits);
+            *new = on_side(*new, side_index, key, grids.get(at!(side_grids, side_index)), bits);
         }
         at += 1;
         let mut must_search = false;
         if is_best_closed {
-            match next_best(side, levels, grids, bits, (side_index + 1) << bits, key) {
+            match next_best(side, levels, grids.get(at!(side_grids, side_index)), bits, (side_index + 1) << bits, key) {
                 Some((best, best_key)) => (side.best, side.best_key) = (best, best_key),
                 None => must_search = true,
             }
