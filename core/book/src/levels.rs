@@ -91,7 +91,7 @@ const fn is_near(grid: &Grid, bits: u32, better: i64, worse: i64) -> bool {
 #[derive(Clone, Debug)]
 pub(crate) struct Levels {
     pub(crate) sides: Vec<BookSide>,
-    /// The number of each side's grid. Not in the side's own record, since the first pass over a group needs it,
+    /// The number of each side's grid, then those of an unknown instrument's sides. Not in the side's own record, since the first pass over a group needs it,
     /// and these stay in a cache.
     pub(crate) side_grids: Vec<u8>,
     /// A row of null records, a row of cells for each side, then the pool of records for the other levels.
@@ -139,8 +139,9 @@ impl Levels {
         let instruments = 0..=limits.max_instrument.0;
         let mut grids = Grids::new();
         let default_grids = Side::BOTH.map(|side| grids.through(key(side, Price(0)), USUAL_DISTANCE));
-        let side_grids: Vec<_> = instruments.clone().flat_map(|_| default_grids).collect();
+        let mut side_grids: Vec<_> = instruments.clone().flat_map(|_| default_grids).collect();
         let sides = vec![BookSide::EMPTY; side_grids.len()];
+        side_grids.extend([Grids::NONE; Side::BOTH.len()]);
         let row = Levels::row_len(limits, sides.len());
         let pool = (sides.len() + 1) * row;
         let mut records = Vec::with_capacity(pool + max_levels);

@@ -301,18 +301,18 @@ impl OrderMessages<&[u8]> for ItchOrders {
     /// every message, and the layout tells where.
     #[inline(always)]
     fn change(&self, message: &&[u8]) -> Option<OrderChange> {
-        let layout = LAYOUTS[usize::from(*message.first()?)];
+        let head = message.first_chunk::<HEAD_LEN>()?;
+        let layout = LAYOUTS[usize::from(head[0])];
         if message.len() != usize::from(layout.len) {
             return None;
         }
-        let head = message.first_chunk::<HEAD_LEN>()?;
         let window = usize::from(layout.window);
         let (side, words) = message.get(window..window + WINDOW_LEN)?.split_first()?;
         let words: &[[u8; WORD_LEN]; 4] = words.as_chunks().0.first_chunk()?;
         // Only an added order states its side.
-        let side = select_unpredictable(layout.kind == ChangeKind::Add, *side, BUY) ^ BUY;
-        // A product, because two comparisons would become two branches, the first of them unpredictable.
-        if u32::from(side) * u32::from(side ^ SELL ^ BUY) != 0 {
+        let side = select_unpredictable(layout.kind == ChangeKind::Add, *side, BUY);
+        // Not `&&`, which would become two branches, the first of them unpredictable.
+        if (side != BUY) & (side != SELL) {
             return None;
         }
         let id = OrderId(u64::from_be_bytes(bytes_at(head, ORDER_REF)));
@@ -321,7 +321,7 @@ impl OrderMessages<&[u8]> for ItchOrders {
             kind: layout.kind,
             id,
             instrument: InstrumentId(u16::from_be_bytes(bytes_at(head, STOCK_LOCATE.start))),
-            side: Side::BOTH[usize::from(side != 0)],
+            side: Side::BOTH[usize::from(side != BUY)],
             price: Price(u32::from_be_bytes(words[3]).into()),
             qty: Qty(u32::from_be_bytes(words[usize::from(layout.qty) % words.len()]).into()),
         })

@@ -25,7 +25,7 @@
 use std::hint::select_unpredictable;
 
 use tickpath_lockfree::cpu::prefetch_index;
-use tickpath_types::{InstrumentId, Price, Qty, Side};
+use tickpath_types::{Price, Qty, Side};
 
 use super::{
     ASIDE, Bucket, FREE, Home, LANES, LEVEL, MOVED, NEIGHBOUR, NEIGHBOUR_SLOT, NEXT, PREV, PackedBooks,
@@ -34,7 +34,7 @@ use super::{
 use crate::grid::Grid;
 use crate::group::{OPERATIONS_MAX, Operation, OrderGroup, OrderMessages, Step};
 use crate::levels::{BookSide, Cell, Levels, next_best};
-use crate::record::{LevelRecord, NIL, key, side_index};
+use crate::record::{LevelRecord, NIL, key};
 
 /// Reads or writes an element without a check of its bounds, which debug builds make.
 macro_rules! at {
@@ -134,7 +134,7 @@ fn decode<M>(
     messages: impl Iterator<Item = M>,
     protocol: &impl OrderMessages<M>,
 ) -> usize {
-    let max_instrument = books.limits.max_instrument;
+    let sides = books.levels.sides.len() as u32;
     let orders = words(&books.orders.buckets);
     let Levels { side_grids, records, grids, bits, .. } = &books.levels;
     let mut len = 0;
@@ -146,19 +146,19 @@ fn decode<M>(
             len += 1;
             continue;
         };
-        let is_known = change.instrument <= max_instrument;
-        let instrument = select_unpredictable(is_known, change.instrument, InstrumentId(0));
-        let kind = change.kind as u8;
         let fits = change.qty.0 <= u64::from(u32::MAX);
-        let home = books.orders.home(change.id.0);
-        let slot = select_unpredictable(is_known & fits & home.is_exact, home.slot, NIL);
-        prefetch_index(orders, slot as usize);
-        let side = side_index(instrument, change.side);
+        let kind = change.kind as u8;
+        // The sides behind those of the last instrument have the empty grid.
+        let instrument = u32::from(change.instrument.0).min(sides / 2);
+        let side = instrument * 2 + change.side as u32;
         let key = key(change.side, change.price);
         let cell = Cell::on(grids.get(at!(side_grids, side)), *bits, side, key);
         let adds = kind == Operation::ADDS;
         let level = select_unpredictable(adds & cell.is_on_grid, cell.index, NIL);
         prefetch_index(records, level as usize);
+        let home = books.orders.home(change.id.0);
+        let slot = select_unpredictable(fits & home.is_exact, home.slot, NIL);
+        prefetch_index(orders, slot as usize);
         *place = Operation {
             key,
             tag: home.tag,
@@ -318,17 +318,17 @@ fn update_cells(levels: &Levels, group: &mut OrderGroup) {
 /// neighbouring bucket. NIL if there is none, or the id is taken or may be.
 #[cold]
 #[inline(never)]
-fn free_place(orders: &[u32], op: &Operation) -> u32 {
-    let home = tags(orders, op.home);
-    let neighbour = op.home ^ NEIGHBOUR_SLOT;
-    let known = matches(home, op.tag) | matches(tags(orders, neighbour), op.tag | MOVED);
-    if known | at!(orders, op.home as usize + ASIDE) % NEIGHBOUR != 0 {
+fn free_place(orders: &[u32], home: u32, tag: u32) -> u32 {
+    let neighbour = home ^ NEIGHBOUR_SLOT;
+    let (own, others) = (tags(orders, home), tags(orders, neighbour));
+    let known = matches(own, tag) | matches(others, tag | MOVED);
+    if known | at!(orders, home as usize + ASIDE) % NEIGHBOUR != 0 {
         return NIL;
     }
-    match [matches(home, FREE), matches(tags(orders, neighbour), FREE)] {
+    match [matches(own, FREE), matches(others, FREE)] {
         [0, 0] => NIL,
         [0, free] => slot_of(neighbour, free),
-        [free, _] => slot_of(op.home, free),
+        [free, _] => slot_of(home, free),
     }
 }
 
@@ -360,7 +360,7 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
             }
             let (mut slot, mut tag) = (slot_of(op.home, free), op.tag);
             if (may_be_open != 0) | (free == 0) {
-                match free_place(orders, &op) {
+                match free_place(orders, op.home, op.tag) {
                     NIL => break Stop::Exception,
                     place => slot = place,
                 }
