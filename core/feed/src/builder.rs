@@ -55,15 +55,10 @@ impl<B: BooksById> BookBuilder<B> {
         let mut batch: [&[u8]; OrderGroup::LEN_MAX] = [&[]; OrderGroup::LEN_MAX];
         let mut total = 0;
         loop {
-            let mut count = 0;
-            for (place, message) in batch.iter_mut().zip(&mut messages) {
-                *place = message;
-                count += 1;
-            }
+            let count = self.prepare_group(&mut messages, &mut batch);
             if count == 0 {
                 return total;
             }
-            self.prepare_group(&batch[..count]);
             self.apply_group(Sequence(first.0 + total), &batch[..count], out);
             total += count as u64;
         }
@@ -72,8 +67,19 @@ impl<B: BooksById> BookBuilder<B> {
     /// Decodes messages into the group, and prefetches the memory that they need.
     // Not inlined, so that the loop can use all CPU registers, as in `apply_group`.
     #[inline(never)]
-    fn prepare_group(&mut self, messages: &[&[u8]]) {
-        self.instruments.books().prepare(&mut self.group, messages.iter().copied(), &ItchOrders);
+    fn prepare_group<'a>(
+        &mut self,
+        messages: &mut impl Iterator<Item = &'a [u8]>,
+        batch: &mut [&'a [u8]; OrderGroup::LEN_MAX],
+    ) -> usize {
+        let mut count = 0;
+        let taken = batch.iter_mut().zip(messages).map(|(place, message)| {
+            *place = message;
+            count += 1;
+            message
+        });
+        self.instruments.books().prepare(&mut self.group, taken, &ItchOrders);
+        count
     }
 
     /// Applies the messages of the prepared group.

@@ -138,7 +138,7 @@ fn decode<M>(
     let orders = words(&books.orders.buckets);
     let Levels { side_grids, records, grids, bits, .. } = &books.levels;
     let mut len = 0;
-    for (message, _) in messages.zip(0..OrderGroup::LEN_MAX) {
+    for (_, message) in (0..OrderGroup::LEN_MAX).zip(messages) {
         // Each message has two operations at most, so `len` is below their maximum number.
         let place = &mut at!(mut operations, len);
         let Some(change) = protocol.change(&message) else {
