@@ -95,6 +95,8 @@ pub(crate) struct Operation {
     pub(crate) steps: u16,
     /// Bits of the kind.
     pub(crate) kind: u8,
+    /// Number of its message in the group.
+    pub(crate) message: u8,
 }
 
 impl Operation {
@@ -108,7 +110,7 @@ impl Operation {
     pub(crate) const IS_NEW: u8 = 8;
 
     pub(crate) const NONE: Operation =
-        Operation { key: 0, tag: 0, home: 0, qty: 0, level: 0, side: 0, steps: 0, kind: 0 };
+        Operation { key: 0, tag: 0, home: 0, qty: 0, level: 0, side: 0, steps: 0, kind: 0, message: 0 };
 }
 
 /// Maximum number of operations of a group: a replacement has two, any other message one.
@@ -122,8 +124,6 @@ pub struct OrderGroup {
     pub(crate) len: usize,
     /// Index of the next operation.
     pub(crate) at: usize,
-    /// The operations below the first of these numbers are of messages below the second one.
-    pub(crate) counted: (usize, usize),
     /// Identifies the table sizes of the books that prepared the group: the places of its operations exist
     /// only there.
     pub(crate) shape: [u32; 3],
@@ -137,7 +137,6 @@ impl Default for OrderGroup {
             operations: Box::new([Operation::NONE; OPERATIONS_MAX]),
             len: 0,
             at: 0,
-            counted: (0, 0),
             shape: [0; 3],
             grid_changes: 0,
         }
@@ -152,15 +151,6 @@ impl OrderGroup {
     /// Makes each message an exception.
     pub(crate) fn fill_with_exceptions<M>(&mut self, messages: impl Iterator<Item = M>) {
         (self.len, self.at) = (messages.take(OrderGroup::LEN_MAX).count(), 0);
-    }
-
-    /// Number of the message of an operation. The operations must come in ascending order.
-    pub(crate) fn message_of(&mut self, operation: usize) -> usize {
-        let (counted, messages) = self.counted;
-        let of_new_orders = |op: &&Operation| op.kind & Operation::IS_NEW == 0;
-        let more = self.operations[counted..=operation].iter().filter(of_new_orders).count();
-        self.counted = (operation + 1, messages + more);
-        messages + more - 1
     }
 
     /// The next of the exceptions of [`fill_with_exceptions`](Self::fill_with_exceptions).

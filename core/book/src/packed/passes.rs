@@ -116,7 +116,7 @@ pub(super) fn prepare<M>(
     group.shape = shape(books);
     group.grid_changes = books.levels.grid_changes;
     group.len = decode(books, &mut group.operations, messages, protocol);
-    (group.at, group.counted) = (0, (0, 0));
+    group.at = 0;
     if is_large {
         look_at_levels(books, &mut group.operations[..group.len]);
         look_at_tails(books, &group.operations[..group.len]);
@@ -138,11 +138,11 @@ fn decode<M>(
     let orders = words(&books.orders.buckets);
     let Levels { side_grids, records, grids, bits, .. } = &books.levels;
     let mut len = 0;
-    for (_, message) in (0..OrderGroup::LEN_MAX).zip(messages) {
+    for (number, message) in (0..OrderGroup::LEN_MAX as u8).zip(messages) {
         // Each message has two operations at most, so `len` is below their maximum number.
         let place = &mut at!(mut operations, len);
         let Some(change) = protocol.change(&message) else {
-            *place = Operation::NONE;
+            *place = Operation { message: number, ..Operation::NONE };
             len += 1;
             continue;
         };
@@ -168,6 +168,7 @@ fn decode<M>(
             side,
             steps: cell.steps as u16,
             kind,
+            message: number,
         };
         len += 1;
         if kind == Operation::REPLACES {
@@ -179,6 +180,7 @@ fn decode<M>(
                 home: if is_exact { slot } else { NIL },
                 qty: change.qty.0 as u32,
                 kind: Operation::ADDS | Operation::IS_NEW,
+                message: number,
                 ..Operation::NONE
             };
             len += 1;
@@ -283,14 +285,14 @@ pub(super) fn advance<const REPORTS: bool>(books: &mut PackedBooks, group: &mut 
                 if must_search {
                     books.levels.find_best_of_all(side);
                 }
-                let index = group.message_of(group.at - 1);
+                let index = usize::from(group.operations[group.at - 1].message);
                 let side = side_of(side);
                 let price = Price(crate::record::key(side, Price(key)));
                 return Step::Applied { index, side, price, qty: Qty(qty.into()), crosses };
             }
             Stop::Exception => {
                 let op = group.operations[group.at];
-                let index = group.message_of(group.at);
+                let index = usize::from(op.message);
                 group.at += 1;
                 if op.kind & Operation::IS_NEW != 0 {
                     return Step::NewOrderException { index, side: side_of(op.side) };
@@ -431,7 +433,9 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
         at!(mut orders, prev as usize + NEXT) = next;
         at!(mut orders, next as usize + PREV) = prev;
         at!(mut orders, slot) = FREE;
-        at!(mut orders, op.home as usize + ASIDE) -= moved;
+        if moved != 0 {
+            at!(mut orders, op.home as usize + ASIDE) -= moved;
+        }
         let LevelRecord { head, tail, key, order_count: others, .. } = *level;
         let left = others - 1;
         level.qty -= u64::from(qty);
