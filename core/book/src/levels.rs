@@ -250,8 +250,10 @@ impl Levels {
     /// opened there. Accepts any side and key.
     #[inline(always)]
     pub(crate) fn free_cell(&self, side: u32, key: i64) -> Option<u32> {
-        let grid = self.grids.get(*self.side_grids.get(side as usize)?);
-        let Cell { index, steps, is_on_grid } = Cell::on(grid, self.bits, side, key);
+        if side as usize >= self.sides.len() {
+            return None;
+        }
+        let Cell { index, steps, is_on_grid } = self.cell(side, key);
         let level = self.get(index);
         (is_on_grid & (level.conflict(key, steps >> self.bits) == 0) & (self.count < self.max_levels))
             .then_some(index)
