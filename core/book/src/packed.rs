@@ -220,6 +220,15 @@ impl PackedOrders {
             | u64::from(tag & ((1 << NEIGHBOUR_BITS) - 1))
     }
 
+    /// Enters an order with an exact tag in a free slot of its home or of the neighbour.
+    fn enter_in(&mut self, slot: u32, home: u32, tag: u32, qty: u32) {
+        let is_home = slot / WORDS == home / WORDS;
+        *self.word_mut(slot, 0) = if is_home { tag } else { tag | MOVED };
+        *self.word_mut(home, ASIDE) += if is_home { 0 } else { NEIGHBOUR };
+        *self.word_mut(slot, QTY) = qty;
+        self.len += 1;
+    }
+
     /// If the order in a slot has the tag of a moved one, its home does not count it any more.
     fn forget_moved(&mut self, slot: u32) {
         if self.word(slot, 0) & MOVED != 0 {
@@ -345,19 +354,17 @@ impl OrderStore for PackedOrders {
 
     fn enter(&mut self, id: u64, qty: Qty) -> u32 {
         let home = self.home(id);
-        self.len += 1;
         let exact = u32::try_from(qty.0).ok().filter(|_| home.is_exact);
-        for Home { slot: bucket, tag, .. } in [home, home.in_neighbour()] {
+        for bucket in [home.slot, home.slot ^ NEIGHBOUR_SLOT] {
             let slot = self.with_tag(bucket, FREE);
             if let Some(qty) = exact
                 && slot != NIL
             {
-                *self.word_mut(slot, 0) = tag;
-                *self.word_mut(slot, QTY) = qty;
-                *self.word_mut(home.slot, ASIDE) += if bucket == home.slot { 0 } else { NEIGHBOUR };
+                self.enter_in(slot, home.slot, home.tag, qty);
                 return slot;
             }
         }
+        self.len += 1;
         let mut bucket = home.slot;
         // Terminates, since at least two thirds of the table are free.
         let slot = loop {

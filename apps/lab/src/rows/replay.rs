@@ -1,12 +1,14 @@
 //! The figure that `tickpath replay` prints for the books, beside that of the books alone.
 
+use std::hint::black_box;
 use std::io::Write as _;
 use std::path::PathBuf;
 
 use tempfile::NamedTempFile;
 use tickpath_book::PackedBooks;
-use tickpath_feed::{BookBuilder, IgnoreUpdates};
+use tickpath_feed::{BookBuilder, UpdateListener};
 use tickpath_replay::{FileReport, ReplayOptions, replay};
+use tickpath_types::MarketUpdate;
 
 use super::prelude::*;
 use crate::day::StandardDay;
@@ -14,13 +16,21 @@ use crate::itch_books;
 use crate::lab::Day;
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
-    &[row("replay_books_500", "ns")
-        .note(
-            "the mean figure of `tickpath replay` for the books of a message of itch-500: framing, decoding, \
-             full books, and the best prices after each message; the limit makes no best prices",
-        )
-        .limit("itch_books_500")
-        .goal(Goal::RatioAtMost(1.25))],
+    &[
+        row("itch_updates_500", "ns")
+            .note(
+                "as itch_books_500, and an update for each message: what changed, and both best levels after it",
+            )
+            .limit("itch_books_500"),
+        row("replay_books_500", "ns")
+            .note(
+                "the mean figure of `tickpath replay` for the same work, in turn with itch_updates_500: framing, \
+                 decoding and checks, full books, and an update for each message, which it keeps for its \
+                 statistics",
+            )
+            .limit("itch_updates_500")
+            .goal(Goal::RatioAtMost(1.25)),
+    ],
     open,
 )];
 
@@ -31,16 +41,16 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let mut rounds = 0;
     each_round(lab, move |context| {
         let mut note = String::new();
-        let [value, limit] = in_turn(&mut rounds, |place| match place {
-            0 => {
+        let [updates, replay] = in_turn(&mut rounds, |place| match place {
+            1 => {
                 let report = file.replay(&day, &stop)?;
                 let cost = report.books.context("the replay measured no books")?;
                 note = format!("{:.1} ns median of {} blocks", cost.median_ns, cost.blocks);
                 Ok(cost.mean_ns)
             }
-            _ => books_alone(&day, context),
+            _ => books_with_updates(&day, context),
         })?;
-        Ok([Sample { limit: Some(limit), ..Sample::with_note(value, note) }])
+        Ok([Sample::from(updates), Sample::with_note(replay, note)])
     })
 }
 
@@ -76,12 +86,22 @@ impl RecordedDay {
     }
 }
 
-/// Returns the nanoseconds per message of the work of `itch_books_500`.
-fn books_alone(day: &Day, context: &Context) -> anyhow::Result<f64> {
+/// Takes updates and drops them.
+struct Drop;
+
+impl UpdateListener for Drop {
+    #[inline]
+    fn on_update(&mut self, update: &MarketUpdate) {
+        black_box(update);
+    }
+}
+
+/// Returns the nanoseconds per message of `itch_updates_500`.
+fn books_with_updates(day: &Day, context: &Context) -> anyhow::Result<f64> {
     let config = &day.standard.config;
     let mut builder: BookBuilder<PackedBooks> = itch_books::empty(config);
     let elapsed = context.timed(|| {
-        itch_books::apply(&mut builder, &day.file.bytes, &mut IgnoreUpdates);
+        itch_books::apply(&mut builder, &day.file.bytes, &mut Drop);
         Ok(())
     })?;
     itch_books::check(&builder, &day.standard)?;

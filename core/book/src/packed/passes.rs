@@ -31,6 +31,7 @@ use super::{
     ASIDE, Bucket, FREE, Home, LANES, LEVEL, MOVED, NEIGHBOUR, NEIGHBOUR_SLOT, NEXT, PREV, PackedBooks,
     PackedOrders, QTY, WORDS,
 };
+use crate::feed_books::{FeedBooks, OrderStore};
 use crate::grid::Grid;
 use crate::group::{OPERATIONS_MAX, Operation, OrderGroup, OrderMessages, Step};
 use crate::levels::{BookSide, Cell, Levels, next_best};
@@ -249,17 +250,31 @@ const fn side_of(side: u32) -> Side {
 enum Stop {
     Done,
     Exception,
-    Applied {
-        side: u32,
-        key: i64,
-        qty: u32,
-        crosses: bool,
-        must_search: bool,
-    },
-    /// The best level of this side has closed, and the next one must be searched for: `must_search` above.
+    Applied(Applied),
+    /// The best level of this side has closed, and the next one must be searched for.
     BestClosed {
         side: u32,
     },
+}
+
+/// An operation that was applied.
+struct Applied {
+    side: u32,
+    key: i64,
+    /// Quantity added or removed.
+    qty: u32,
+    /// True for a new order that would trade with the best order of the opposite side.
+    crosses: bool,
+    /// True if the best level of the side has closed, and the next one must be searched for.
+    must_search: bool,
+    /// True for the removal of a replacement's old order.
+    is_half: bool,
+}
+
+impl Applied {
+    const fn new(side: u32, key: i64, qty: u32) -> Applied {
+        Applied { side, key, qty, crosses: false, must_search: false, is_half: false }
+    }
 }
 
 /// The last pass: applies operations until something is to be reported or an operation is not ordinary.
@@ -273,15 +288,25 @@ pub(super) fn advance<const REPORTS: bool>(books: &mut PackedBooks, group: &mut 
         let left = (group.len - group.at) as u32;
         let has_room = books.orders.len + left <= books.orders.max
             && books.levels.count + left <= books.levels.max_levels;
-        let stop = match left {
+        let mut stop = match left {
             0 => Stop::Done,
             _ if is_own && has_room => apply::<REPORTS>(books, group),
             _ => Stop::Exception,
         };
+        if let Stop::Exception = stop
+            && is_own
+            && has_room
+            && let Some(applied) = apply_outside(books, group)
+        {
+            if !REPORTS && !applied.crosses || applied.is_half {
+                continue;
+            }
+            stop = Stop::Applied(applied);
+        }
         match stop {
             Stop::Done => return Step::Done,
             Stop::BestClosed { side } => books.levels.find_best_of_all(side),
-            Stop::Applied { side, key, qty, crosses, must_search } => {
+            Stop::Applied(Applied { side, key, qty, crosses, must_search, .. }) => {
                 if must_search {
                     books.levels.find_best_of_all(side);
                 }
@@ -332,6 +357,65 @@ fn free_place(orders: &[u32], home: u32, tag: u32) -> u32 {
         [0, free] => slot_of(neighbour, free),
         [free, _] => slot_of(home, free),
     }
+}
+
+/// Applies the next operation, whose order is new at a level outside the cells, or rests at one. `None` if the
+/// change is another exception; then the books have the same orders as before.
+#[cold]
+#[inline(never)]
+fn apply_outside(books: &mut PackedBooks, group: &mut OrderGroup) -> Option<Applied> {
+    let FeedBooks { orders, levels, .. } = books;
+    let op = group.operations[group.at];
+    if op.home == NIL || op.side as usize >= levels.sides.len() {
+        return None;
+    }
+    if op.kind & Operation::ADDS != 0 {
+        let slot = match free_place(words(&orders.buckets), op.home, op.tag) {
+            NIL => return None,
+            _ if op.qty == 0 => return None,
+            slot => slot,
+        };
+        // A new level cannot overflow, so none stays open without an order.
+        let index = levels.find_or_open(op.side, op.key, orders);
+        let total = levels.get(index).qty.checked_add(op.qty.into())?;
+        orders.enter_in(slot, op.home, op.tag, op.qty);
+        levels.get_mut(index).append(index, total, orders, slot, Qty(op.qty.into()));
+        group.at += 1;
+        let crosses = levels.side(op.side ^ 1).best_key >= !op.key;
+        return Some(Applied { crosses, ..Applied::new(op.side, op.key, op.qty) });
+    }
+    let slot = match orders.with_tag(op.home, op.tag) {
+        NIL => orders.with_tag(op.home ^ NEIGHBOUR_SLOT, op.tag | MOVED),
+        slot => slot,
+    };
+    let record = (slot != NIL).then(|| orders.record(slot))?;
+    let level = levels.get_mut(record.level);
+    let (side, key) = (level.side_index(), level.key);
+    let qty = if op.kind & Operation::REDUCES != 0 { u64::from(op.qty) } else { record.qty };
+    if levels.is_cell(record.level) || (side ^ op.side) > 1 || qty > record.qty {
+        return None;
+    }
+    group.at += 1;
+    let level = levels.get_mut(record.level);
+    let applied = Applied::new(side, key, qty as u32);
+    if qty < record.qty {
+        orders.set_qty(slot, record.qty - qty);
+        level.qty -= qty;
+        return Some(applied);
+    }
+    level.unlink(orders, slot, &record);
+    let is_closed = level.order_count == 0;
+    orders.remove(slot);
+    if is_closed {
+        levels.close_outside(record.level);
+    }
+    let is_half = op.kind & Operation::REPLACES != 0;
+    if is_half {
+        let new = &mut group.operations[group.at];
+        let key = crate::record::key(side_of(side), Price(new.key));
+        *new = on_side(*new, side, key, levels.grid_of(side), levels.bits);
+    }
+    Some(Applied { is_half, ..applied })
 }
 
 /// Applies operations from `group.at` on.
@@ -389,7 +473,7 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
             side.update_best(op.level, op.key);
             at += 1;
             if REPORTS || crosses {
-                break Stop::Applied { side: op.side, key: op.key, qty: op.qty, crosses, must_search: false };
+                break Stop::Applied(Applied { crosses, ..Applied::new(op.side, op.key, op.qty) });
             }
             continue;
         }
@@ -418,13 +502,7 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
             level.qty -= u64::from(op.qty);
             at += 1;
             if REPORTS {
-                break Stop::Applied {
-                    side: side_index,
-                    key: level.key,
-                    qty: op.qty,
-                    crosses: false,
-                    must_search: false,
-                };
+                break Stop::Applied(Applied::new(side_index, level.key, op.qty));
             }
             continue;
         }
@@ -461,7 +539,7 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
             }
         }
         if REPORTS && !replaces {
-            break Stop::Applied { side: side_index, key, qty, crosses: false, must_search };
+            break Stop::Applied(Applied { must_search, ..Applied::new(side_index, key, qty) });
         }
         if must_search {
             break Stop::BestClosed { side: side_index };
