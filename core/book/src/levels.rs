@@ -7,7 +7,7 @@ use tickpath_types::{InstrumentId, Price, Side};
 
 use crate::BookLimits;
 use crate::grid::{CELLS, Grid, Grids, LEVELS_EXAMINED, OpenCells, Place, USUAL_DISTANCE, distance};
-use crate::ladder::{Ladder, Ladders};
+use crate::ladder::{self, Ladder, Ladders};
 use crate::record::{LevelRecord, NIL, Outside, Queues, key, merged};
 
 /// Number of orders added to levels outside the cells before another grid is considered.
@@ -291,21 +291,21 @@ impl Levels {
         if self.should_change_grid(side) && self.change_grid(side, orders) {
             return self.find_or_open(side, key, orders);
         }
-        let known = self.ladders.find(self.side(side).ladder, key).ok().map(|(level, _)| level);
+        let known = self.ladders.find(self.side(side).ladder, key);
         let may_have_cell = cell.is_on_grid && self.vacate(side, cell, key, orders);
         match known {
-            Some(level) if may_have_cell && self.get(level).order_count <= ORDERS_MOVED_MAX => {
+            Ok((level, _)) if may_have_cell && self.get(level).order_count <= ORDERS_MOVED_MAX => {
                 self.move_inside(side, level, cell, orders)
             }
-            Some(level) => level,
-            None if may_have_cell => {
+            Ok((level, _)) => level,
+            Err(_) if may_have_cell => {
                 self.get_mut(cell.index).key = key;
                 self.note_added(side, cell.index, key, true);
                 cell.index
             }
-            None => {
+            Err(place) => {
                 let level = self.take_from_pool(side, key);
-                self.put_outside(side, level);
+                self.put_at(side, level, place);
                 self.count += 1;
                 self.sides[side as usize].update_best(level, key);
                 level
@@ -364,11 +364,16 @@ impl Levels {
 
     /// Adds a level of the pool to its side's sorted array.
     fn put_outside(&mut self, side: u32, level: u32) {
-        let key = self.get(level).key;
-        let book = &mut self.sides[side as usize];
-        let Err(place) = self.ladders.find(book.ladder, key) else {
+        let Err(place) = self.ladders.find(self.side(side).ladder, self.get(level).key) else {
             unreachable!("a side has one level of a key")
         };
+        self.put_at(side, level, place);
+    }
+
+    /// Adds a level of the pool to its side's sorted array, at the place where a search has not found its key.
+    fn put_at(&mut self, side: u32, level: u32, place: ladder::Place) {
+        let key = self.get(level).key;
+        let book = &mut self.sides[side as usize];
         self.ladders.insert(&mut book.ladder, place, key, level);
         book.outside_key = book.outside_key.max(key);
         let (cell, bits) = (self.cell(side, key), self.bits);
