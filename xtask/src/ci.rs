@@ -60,8 +60,8 @@ enum Action {
     Commands(Vec<Command>),
     /// The tidy checks of this program.
     Tidy,
-    /// A command that needs Miri; skipped with a message if Miri is unavailable.
-    Miri(Command),
+    /// Commands that need Miri; skipped with a message if Miri is unavailable.
+    Miri(Vec<Command>),
     /// A command that needs the standard library for aarch64; skipped with a message if it is unavailable.
     Aarch64(Command),
     /// Every fuzz target under libFuzzer for `seconds` each; skipped with a message without a nightly
@@ -133,8 +133,12 @@ fn steps(root: &Path) -> Vec<Step> {
             "miri",
             "the lock-free structures and the groups of the feed books under Miri, which checks memory accesses",
             Action::Miri(
-                Command::new("cargo +nightly miri test -p tickpath-lockfree")
-                    .env("CARGO_TARGET_DIR", own_target("miri")),
+                ["-p tickpath-lockfree", "-p tickpath-book --test it groups"]
+                    .map(|tests| {
+                        Command::new(&format!("cargo +nightly miri test {tests}"))
+                            .env("CARGO_TARGET_DIR", own_target("miri"))
+                    })
+                    .into(),
             ),
         ),
         Step {
@@ -272,7 +276,7 @@ fn run_action(root: &Path, action: &Action, has_times: bool) -> Result<Outcome> 
                 Ok(Outcome::Skipped)
             }
         },
-        Action::Miri(command) if has_miri(root) => run_commands(root, slice::from_ref(command), has_times),
+        Action::Miri(commands) if has_miri(root) => run_commands(root, commands, has_times),
         Action::Miri(_) => {
             print_stdout(
                 "skipped: Miri is missing; install it with: rustup toolchain install nightly --profile minimal \

@@ -533,7 +533,14 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
         at += 1;
         let mut must_search = false;
         if is_best_closed {
-            match next_best(side, levels, grids.get(at!(side_grids, side_index)), bits, (side_index + 1) << bits, key) {
+            match next_best(
+                side,
+                levels,
+                grids.get(at!(side_grids, side_index)),
+                bits,
+                (side_index + 1) << bits,
+                key,
+            ) {
                 Some((best, best_key)) => (side.best, side.best_key) = (best, best_key),
                 None => must_search = true,
             }
