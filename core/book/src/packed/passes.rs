@@ -3,7 +3,8 @@
 //! The first three passes only prefetch, each what the lines of the pass before it name: the orders' buckets
 //! and new orders' levels; the orders' levels and neighbours; the last orders of levels. The last pass applies
 //! the changes. Its code is straight, with one branch on whether an order is added: a CPU cannot predict more.
-//! A change that is not ordinary leaves it before its first write.
+//! A change that is not ordinary leaves it before its first write. `apply_outside` applies those to levels outside
+//! the cells, without unchecked accesses.
 //!
 //! # Safety
 //!
