@@ -176,18 +176,28 @@ proptest! {
     }
 }
 
-/// Batches of any length give the same result as single commands.
+/// Batches of any length give the same result as single commands, with few open orders and with enough for the
+/// look-ahead.
 #[test]
 fn a_batch_is_the_same_as_its_commands() {
+    let shape = Shape::NARROW;
+    let mut generator = CommandGenerator::new(31, shape);
+    let mut commands = generator.opening();
+    commands.extend((0..4_000).map(|_| generator.next()));
+    check_batches(&commands, || Engine::new(&instruments(shape.instruments), large_limits(shape)).unwrap());
+
+    let config =
+        WorkloadConfig { open_order_count: 3_000, command_count: 4_000, ..WorkloadConfig::default() };
+    let workload = Workload::generate(&config);
+    let commands = [&workload.opening[..], &workload.commands].concat();
+    check_batches(&commands, || Engine::new(&workload.instruments, workload.limits).unwrap());
+}
+
+fn check_batches(commands: &[Command], new: impl Fn() -> Fast) {
     for length in [1, 2, 7, 32, 33, 1_000] {
-        let shape = Shape::NARROW;
-        let mut generator = CommandGenerator::new(31, shape);
-        let mut commands = generator.opening();
-        commands.extend((0..4_000).map(|_| generator.next()));
-        let new = || -> Fast { Engine::new(&instruments(shape.instruments), large_limits(shape)).unwrap() };
         let (mut single, mut batched) = (new(), new());
         let (mut expected, mut actual) = (Log::default(), Log::default());
-        for command in &commands {
+        for command in commands {
             single.apply(command, &mut expected);
         }
         for batch in commands.chunks(length) {
