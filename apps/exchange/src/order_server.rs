@@ -30,6 +30,8 @@ const REQUESTS_PER_READ_MAX: usize = RECEIVE_BUFFER / (HEADER_LEN + 1) + 1;
 pub(crate) const BATCH_CAPACITY: usize = 2 * REQUESTS_PER_READ_MAX;
 /// Maximum number of responses handled in one duty cycle. Users' logs retain them for slow clients.
 pub(crate) const RESPONSES_PER_CYCLE: usize = 256;
+/// Maximum number of responses prefetched together.
+const RESPONSES_PREFETCHED: usize = 16;
 /// Number of invalid messages after which a connection is closed.
 const MALFORMED_MAX: u32 = 16;
 /// Maximum number of front requests taken in one duty cycle.
@@ -128,12 +130,15 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Appends durable responses to their users' logs, then sends new messages to each connection. Returns
     /// the number of responses.
     fn send_responses(&mut self, now: Nanos) -> usize {
-        let (mut count, mut answers) = (0, 0);
+        let (mut count, mut answers, mut prefetched) = (0, 0, 0);
         while count < RESPONSES_PER_CYCLE {
             // The response may be sent only once its command is durable.
             match self.links.responses.peek() {
                 Some(response) if self.entry.sequencer.is_durable(response.command()) => {}
                 _ => break,
+            }
+            if count == prefetched {
+                prefetched += self.links.responses.prefetch(RESPONSES_PREFETCHED);
             }
             let Some(response) = self.links.responses.try_pop() else { break };
             match response {

@@ -36,6 +36,15 @@ pub fn prefetch_read<T>(value: &T) {
     arch::prefetch_read(core::ptr::from_ref(value));
 }
 
+/// Prefetches every cache line of a value that is aligned to a line, for reading.
+#[inline(always)]
+pub fn prefetch_lines_read<T>(value: &T) {
+    let first = core::ptr::from_ref(value).cast::<u8>();
+    for offset in (0..size_of::<T>()).step_by(64) {
+        arch::prefetch_read(first.wrapping_add(offset));
+    }
+}
+
 /// Prefetches every cache line of a value, for writing.
 #[inline(always)]
 pub fn prefetch_lines_write<T>(value: &T) {
@@ -46,11 +55,14 @@ pub fn prefetch_lines_write<T>(value: &T) {
     arch::prefetch_write(first.wrapping_add(size_of::<T>().saturating_sub(1)).cast_mut());
 }
 
-/// Prefetches the element at `first + count` for writing. The address may be invalid, so a caller need not
-/// check for the end of its ring.
+/// Prefetches the element at `first + count` for writing, a cache line for every 64 bytes. The address may be
+/// invalid, so a caller need not check for the end of its ring.
 #[inline(always)]
 pub fn prefetch_write_ahead<T>(first: *const T, count: usize) {
-    arch::prefetch_write(first.wrapping_add(count).cast_mut());
+    let element = first.wrapping_add(count).cast::<u8>();
+    for offset in (0..size_of::<T>()).step_by(64) {
+        arch::prefetch_write(element.wrapping_add(offset).cast_mut());
+    }
 }
 
 /// Prefetches `slice[index]` for reading. `index` is not checked: out of range it has no effect.
@@ -296,6 +308,7 @@ mod tests {
     fn a_prefetch_changes_nothing_in_range_or_out() {
         let values = [1_u64, 2, 3];
         prefetch_read(&values[0]);
+        prefetch_lines_read(&values);
         prefetch_lines_write(&values);
         for index in [0, 2, 3, usize::MAX] {
             prefetch_index(&values, index);

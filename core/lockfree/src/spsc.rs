@@ -284,6 +284,19 @@ impl<T: Copy + Send> Consumer<T> {
         Some(slot.item.with(|cell| unsafe { (*cell).assume_init_ref() }))
     }
 
+    /// Prefetches up to `max` waiting items, which are read next, and returns their number. Their cache misses
+    /// overlap, unlike those of items that are taken one by one.
+    #[inline]
+    pub fn prefetch(&mut self, max: usize) -> usize {
+        let mut count = 0;
+        while count < max && self.is_written(self.position + count as u64) {
+            // SAFETY: `self.shared` owns the slots and lives as long as `self`.
+            cpu::prefetch_lines_read(unsafe { self.slots.at(self.position + count as u64) });
+            count += 1;
+        }
+        count
+    }
+
     /// Passes up to `max` items to `on_item` in order, without copying them, and returns their number.
     ///
     /// The slots of these items are freed together, after the last one.
@@ -396,6 +409,7 @@ mod tests {
                 pushed += 1;
             }
             assert_eq!(consumer.len() as u64, pushed - popped);
+            assert_eq!(consumer.prefetch(3) as u64, (pushed - popped).min(3));
             while let Some(item) = consumer.try_pop() {
                 assert_eq!(item, [popped; 9]);
                 popped += 1;
