@@ -396,6 +396,9 @@ impl<T: Tracer + Send, N: Network> Agent for OrderServer<T, N> {
     }
 
     fn wait_for(&mut self, _now: Nanos, wait: &mut WaitSet) {
+        if !self.watch_all() {
+            wait.soon();
+        }
         self.listener.wait_for(wait);
         wait.until(self.next_timers.min(self.entry.users.next_cancel()));
         // If requests remain, the log or the matcher's ring is full. Freed space does not wake this thread.

@@ -89,6 +89,7 @@ pub(super) struct Connections<N: Network> {
     pending: Vec<usize>,
     /// True when a connection has more messages than fitted into its last write.
     has_backlog: bool,
+    count: usize,
     send_buffer: Box<[u8]>,
 }
 
@@ -98,6 +99,7 @@ impl<N: Network> Connections<N> {
             places: (0..places).map(|_| None).collect(),
             pending: Vec::with_capacity(places),
             has_backlog: false,
+            count: 0,
             send_buffer: vec![1; SEND_BUFFER].into_boxed_slice(),
         }
     }
@@ -126,6 +128,13 @@ impl<N: Network> Connections<N> {
     pub(super) fn add(&mut self, place: usize, connection: Connection<N>) {
         debug_assert!(self.places[place].is_none(), "the place is free");
         self.places[place] = Some(connection);
+        self.count += 1;
+    }
+
+    /// Number of connections.
+    #[inline]
+    pub(super) fn count(&self) -> usize {
+        self.count
     }
 
     /// Removes a connection.
@@ -134,6 +143,7 @@ impl<N: Network> Connections<N> {
         if connection.is_pending {
             self.pending.retain(|listed| *listed != place);
         }
+        self.count -= 1;
         Some(connection)
     }
 

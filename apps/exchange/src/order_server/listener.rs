@@ -20,10 +20,25 @@ const ACCEPT_PAUSE: Nanos = Nanos::from_millis(100);
 /// Poller key of the acceptor. Connections use their index as the key.
 const ACCEPTOR_KEY: u64 = u64::MAX;
 
+/// Number of polls that report a single connection, and nothing else, before it is read directly.
+const POLLS_BEFORE_DIRECT: u32 = 16;
+/// Number of direct reads between two polls: a new connection waits for as many calls at most.
+const DIRECT_READS_MAX: u32 = 15;
+
 /// Accepts connections, and reports connections that are readable.
+///
+/// A busy connection that is alone is read directly, without a poll before each read: the poll is a system call,
+/// and the kernel does more work for a socket in a poller. With two clients the poll is needed: all requests that
+/// have arrived are sequenced in the order of their arrival.
 pub(super) struct Listener<N: Network> {
     acceptor: TcpAcceptor<N>,
     poller: N::Poller,
+    /// Index of the connection that is read directly, which is not in the poller.
+    direct: Option<usize>,
+    /// Number of direct reads until the next poll.
+    direct_reads_left: u32,
+    /// Number of polls that reported nothing but the one connection there is.
+    polls_of_one: u32,
     /// Time at which the acceptor is polled again; `None` unless paused.
     resume_accept_at: Option<Nanos>,
 }
@@ -45,7 +60,14 @@ impl<N: Network> Listener<N> {
         acceptor.reserve(connections);
         let poller = network.poller(READY_MAX)?;
         acceptor.watch(&poller, ACCEPTOR_KEY)?;
-        Ok(Listener { acceptor, poller, resume_accept_at: None })
+        Ok(Listener {
+            acceptor,
+            poller,
+            direct: None,
+            direct_reads_left: 0,
+            polls_of_one: 0,
+            resume_accept_at: None,
+        })
     }
 
     pub(super) fn local_address(&self) -> SocketAddrV4 {
@@ -92,8 +114,45 @@ impl<N: Network> Listener<N> {
         None
     }
 
+    /// Index of the connection to read directly, if any.
+    #[inline]
+    pub(super) fn direct(&self) -> Option<usize> {
+        self.direct
+    }
+
+    /// Counts a direct read; true if a poll is due after it.
+    #[inline]
+    pub(super) fn count_direct_read(&mut self) -> bool {
+        let is_poll_due = self.direct_reads_left == 0;
+        self.direct_reads_left = if is_poll_due { DIRECT_READS_MAX } else { self.direct_reads_left - 1 };
+        is_poll_due
+    }
+
+    /// Records that a poll reported nothing but the one connection there is. Once that has happened often, removes
+    /// the connection from the poller.
+    #[inline]
+    pub(super) fn handle_poll_of_one(&mut self, tcp: &TcpConnection<N>, place: usize) {
+        self.polls_of_one += 1;
+        if self.polls_of_one >= POLLS_BEFORE_DIRECT && tcp.unwatch(&self.poller).is_ok() {
+            (self.direct, self.direct_reads_left) = (Some(place), DIRECT_READS_MAX);
+        }
+    }
+
+    /// Adds the connection that is read directly, with the index `place`, to the poller again. False if the system
+    /// refuses; the connection is then still read directly.
+    pub(super) fn watch_direct(&mut self, tcp: &TcpConnection<N>, place: usize) -> bool {
+        self.polls_of_one = 0;
+        if tcp.watch(&self.poller, place as u64).is_err() {
+            return false;
+        }
+        self.direct = None;
+        true
+    }
+
     /// Removes a closed connection from the poller, and keeps its buffers for reuse.
-    pub(super) fn take_back(&mut self, tcp: TcpConnection<N>) {
+    pub(super) fn take_back(&mut self, tcp: TcpConnection<N>, place: usize) {
+        self.direct = self.direct.filter(|direct| *direct != place);
+        self.polls_of_one = 0;
         let _ = tcp.unwatch(&self.poller);
         self.acceptor.recycle(tcp);
     }

@@ -47,9 +47,7 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
     }
 
     fn serve_once(&mut self, key: u64, now: Nanos) {
-        if let Err(reason) = self.read(key as usize, now) {
-            self.disconnect(key as usize, reason, now);
-        }
+        self.read_or_disconnect(key as usize, now);
     }
 
     fn evict(&mut self, key: u64, now: Nanos) {
@@ -60,6 +58,11 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
     fn admit(&mut self, tcp: TcpConnection<N>, peer: Ipv4Addr, now: Nanos) -> bool {
         let place =
             self.connections.free_place().expect("logged-in clients and pending logins have separate places");
+        if !self.watch_all() {
+            self.listener.take_back(tcp, place);
+            self.counters.accept_errors.add(1);
+            return false;
+        }
         let Some(tcp) = self.listener.watch(tcp, place, now) else {
             self.counters.accept_errors.add(1);
             return false;
@@ -72,29 +75,66 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
 }
 
 impl<T: Tracer, N: Network> OrderServer<T, N> {
-    /// Reads readable connections while the batch has capacity, then accepts new ones; returns the work done.
+    /// Reads requests while the batch has capacity, and accepts new connections; returns the work done.
     pub(super) fn read_requests(&mut self, now: Nanos) -> Result<usize, AgentError> {
+        let Some(place) = self.listener.direct() else { return self.poll_sockets(now) };
+        let work = self.read_or_disconnect(place, now);
+        if self.listener.count_direct_read() { Ok(work + self.poll_sockets(now)?) } else { Ok(work) }
+    }
+
+    /// Polls the sockets, reads the readable connections while the batch has capacity, then accepts new ones;
+    /// returns the work done.
+    fn poll_sockets(&mut self, now: Nanos) -> Result<usize, AgentError> {
         let mut ready = Ready::default();
         self.listener.poll(&mut ready)?;
         let mut work = 0;
-        for place in ready.places {
+        for place in &ready.places {
             work += 1;
-            if self.entry.sequencer.remaining_capacity() >= REQUESTS_PER_READ_MAX
-                && let Err(reason) = self.read(place, now)
-            {
-                self.disconnect(place, reason, now);
-            }
+            self.read_or_disconnect(*place, now);
         }
         // Accept last: a new connection can evict one that has not logged in, so read arrived logins first.
         if ready.has_new_connections {
             work += self.accept(now);
+        } else if let [place] = ready.places[..]
+            && self.connections.count() == 1
+            && let Some(connection) = self.connections.get(place)
+        {
+            self.listener.handle_poll_of_one(&connection.link.tcp, place);
         }
         Ok(work)
     }
 
-    fn read(&mut self, place: usize, now: Nanos) -> Result<(), DisconnectReason> {
-        let Some(connection) = self.connections.get_mut(place) else { return Ok(()) };
+    /// Returns true when all connections are in the poller: before a second client is admitted, and before the
+    /// thread sleeps. False if the system refuses to add the connection that is read directly.
+    pub(super) fn watch_all(&mut self) -> bool {
+        let direct = self.listener.direct().and_then(|place| Some((place, self.connections.get(place)?)));
+        direct.is_none_or(|(place, connection)| self.listener.watch_direct(&connection.link.tcp, place))
+    }
+
+    /// Reads once from a connection if the batch has capacity; returns 1 if there was data or the connection
+    /// ended, else 0.
+    #[inline]
+    fn read_or_disconnect(&mut self, place: usize, now: Nanos) -> usize {
+        if self.entry.sequencer.remaining_capacity() < REQUESTS_PER_READ_MAX {
+            return 0;
+        }
+        match self.read(place, now) {
+            Ok(has_data) => has_data.into(),
+            Err(reason) => {
+                self.disconnect(place, reason, now);
+                1
+            }
+        }
+    }
+
+    /// Reads once from a connection, and handles the messages; false if there was no data.
+    #[inline]
+    fn read(&mut self, place: usize, now: Nanos) -> Result<bool, DisconnectReason> {
+        let Some(connection) = self.connections.get_mut(place) else { return Ok(false) };
         let fill = connection.link.tcp.fill().map_err(|_| DisconnectReason::Closed)?;
+        if fill == Fill::Empty {
+            return Ok(false);
+        }
         let read_at = self.tracer.now();
         if let Fill::Bytes { kernel_ns, .. } = fill {
             connection.kernel_ns = kernel_ns.unwrap_or(0);
@@ -104,7 +144,10 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             return Err(DisconnectReason::Closed);
         }
         let is_due = self.connections.get(place).is_some_and(|connection| connection.is_due(now));
-        if is_due { self.transmit(place, now) } else { Ok(()) }
+        if is_due {
+            self.transmit(place, now)?;
+        }
+        Ok(true)
     }
 
     /// Handles all complete packets received. The batch must have capacity for a full buffer of requests.

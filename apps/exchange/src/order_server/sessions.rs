@@ -136,7 +136,7 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             self.registry[user].is_connected.set(0);
             self.entry.users.log_out(user, now);
         }
-        self.listener.take_back(connection.link.tcp);
+        self.listener.take_back(connection.link.tcp, place);
         self.counters.disconnects.add(1);
     }
 

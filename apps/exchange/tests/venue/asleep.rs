@@ -13,10 +13,13 @@ use tickpath_types::Side;
 
 use crate::support::{Client, PASSWORD, Received, build, enter, journal, login, settings};
 
+/// Number of orders without a pause, after which the venue reads the only client without a poll.
+const BUSY_ORDERS: u32 = 40;
+/// Number of orders that find all threads asleep.
 const ORDERS: u32 = 20;
 
 /// An order goes from the order server to the matcher and to the journal's thread, and then back to the order
-/// server and to the publisher. All of these threads sleep before each order.
+/// server and to the publisher. All of these threads sleep before each of the last orders.
 #[test]
 fn a_sleeping_venue_answers_and_publishes_every_order() {
     for policy in [Policy::Async, Policy::Group] {
@@ -35,8 +38,12 @@ fn a_sleeping_venue_answers_and_publishes_every_order() {
             wait_for("an answer", || anna.try_receive().filter(|received| *received != Received::Heartbeat))
         };
         assert!(matches!(receive(&mut anna), Received::LoginAccepted { .. }));
+        for user_ref in 1..=BUSY_ORDERS {
+            anna.request(&enter(user_ref, Side::Buy, 1, 900_000));
+            assert!(matches!(receive(&mut anna), Received::Message(_)));
+        }
         let (mut bytes, mut before) = ([0; 2_048], vec![0; 3]);
-        for user_ref in 1..=ORDERS {
+        for user_ref in BUSY_ORDERS + 1..=BUSY_ORDERS + ORDERS {
             let have_slept = || venue.sleeps().iter().zip(&before).all(|(now, before)| now > before);
             wait_for("a thread without work does not sleep", || have_slept().then_some(()));
             before = venue.sleeps();
