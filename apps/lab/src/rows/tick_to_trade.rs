@@ -78,16 +78,17 @@ const ORDERS_MAX: u32 = 1_024;
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     each_round(lab, |context| {
         let trips = context.effort.count(TRIPS).div_ceil(PARTS);
-        let (mut bare, mut trader, mut functions) = (Vec::new(), Trips::default(), Timers::default());
+        let (mut bare, mut trader, mut functions) = (Trips(vec![]), Trips(vec![]), Timers::default());
         for _ in 0..PARTS {
-            bare.extend(measure_bare(context, trips)?);
+            bare.0.extend(measure_bare(context, trips)?);
             trader.0.extend(measure_trader(context, trips)?);
             functions.measure(context, PARTS)?;
         }
-        let (spans, functions) = (trader.spans(context), functions.medians(context));
+        let functions = functions.medians(context);
+        let (bare_spans, spans) = (bare.spans(context, BARE_HOPS), trader.spans(context, HOPS));
         let trader = |hops, wanted| trader.quantile_ns(context, hops, wanted);
         Ok([
-            Sample::from(context.quantile_ns(&mut bare, 0.5)),
+            Sample::with_note(bare.quantile_ns(context, [0, 2], 0.5), bare_spans),
             Sample::with_note(trader(WHOLE, 0.5), spans),
             Sample::with_note(functions.sum(), functions.note()),
             Sample::from(trader(SOFTWARE, 0.5)),
@@ -98,6 +99,8 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
 
 /// The hops of a trip, in their order.
 const HOPS: [Hop; 8] = [Hop::T7k, Hop::T7, Hop::T8, Hop::T9, Hop::T10, Hop::T11, Hop::T12w, Hop::T12];
+/// The hops of the limit's trips.
+const BARE_HOPS: [Hop; 3] = [Hop::T7k, Hop::T7, Hop::T12];
 /// First and last hop of the rows, by their places in `HOPS`.
 const WHOLE: [usize; 2] = [0, 7];
 const SOFTWARE: [usize; 2] = [1, 6];
@@ -126,11 +129,10 @@ impl TripStamps {
     }
 }
 
-/// The stamps of all trips.
-#[derive(Default)]
-struct Trips(Vec<[u64; HOPS.len()]>);
+/// The times of all trips in ticks, in the order of the hops.
+struct Trips<const COUNT: usize>(Vec<[u64; COUNT]>);
 
-impl Trips {
+impl<const COUNT: usize> Trips<COUNT> {
     /// Returns a quantile of the time between two hops in nanoseconds.
     fn quantile_ns(&self, context: &Context, [start, end]: [usize; 2], wanted: f64) -> f64 {
         // The kernel's clock and the counter are compared to within tens of nanoseconds only.
@@ -139,14 +141,12 @@ impl Trips {
     }
 
     /// Returns the medians between adjacent hops as text.
-    fn spans(&self, context: &Context) -> String {
-        let mut text = String::from("p50 of the spans:");
-        for (start, pair) in HOPS.windows(2).enumerate() {
+    fn spans(&self, context: &Context, hops: [Hop; COUNT]) -> String {
+        let span = |start: usize| {
             let ns = self.quantile_ns(context, [start, start + 1], 0.5);
-            text += &format!(" {}_{} {ns:.0} ns,", pair[0], pair[1]);
-        }
-        text.pop();
-        text
+            format!("{}_{} {ns:.0} ns", hops[start], hops[start + 1])
+        };
+        (0..COUNT - 1).map(span).collect::<Vec<_>>().join(", ")
     }
 }
 
@@ -271,8 +271,8 @@ struct Bare {
     buffer: Vec<u8>,
     kernel_time: KernelTime,
     clock: TscClock,
-    /// Ticks at the kernel's receipt and after the write.
-    times: spsc::Producer<[u64; 2]>,
+    /// Ticks at the kernel's receipt, after the receive call and after the write.
+    times: spsc::Producer<[u64; 3]>,
 }
 
 impl Agent for Bare {
@@ -284,7 +284,9 @@ impl Agent for Bare {
         self.stream.write_all(&self.order).map_err(AgentError::fatal)?;
         let written = self.clock.ticks();
         let received = received.kernel_ns.map_or(0, |ns| self.kernel_time.ticks(ns, read));
-        self.times.try_push([received, written]).map_err(|_| AgentError::fatal("the times are not read"))?;
+        self.times
+            .try_push([received, read, written])
+            .map_err(|_| AgentError::fatal("the times are not read"))?;
         Ok(1)
     }
 
@@ -294,7 +296,7 @@ impl Agent for Bare {
 }
 
 /// Runs the bare agent. Returns the ticks of each trip.
-fn measure_bare(context: &Context, trips: usize) -> anyhow::Result<Vec<u64>> {
+fn measure_bare(context: &Context, trips: usize) -> anyhow::Result<Vec<[u64; 3]>> {
     let (mut line, receiver) = loopback::line()?;
     let [mut stream, trader_end] = loopback::tcp_pair()?;
     let instruments = instruments(1);
@@ -311,20 +313,20 @@ fn measure_bare(context: &Context, trips: usize) -> anyhow::Result<Vec<u64>> {
         times,
     };
     run_beside(context, vec![Box::new(agent)], |stop| {
-        let mut ticks = Vec::with_capacity(trips);
+        let mut measured = Vec::with_capacity(trips);
         let mut bytes = [0; 512];
         for number in 0..WARM_UP_TRIPS + trips {
             order_venue::send(&mut line, &packet)?;
             let len = wait_for(stop, || loopback::read(&mut stream, &mut bytes))?;
             ensure!(bytes[..len] == order[..], "the order arrived wrongly");
-            let [received, written] = wait_for(stop, || Ok(results.try_pop()))?;
-            ensure!(received > 0, "the kernel did not stamp a datagram");
+            let trip = wait_for(stop, || Ok(results.try_pop()))?;
+            ensure!(trip[0] > 0, "the kernel did not stamp a datagram");
             if number >= WARM_UP_TRIPS {
-                ticks.push(written.saturating_sub(received));
+                measured.push(trip);
             }
             context.spin(PAUSE);
         }
-        Ok(ticks)
+        Ok(measured)
     })
 }
 
