@@ -10,7 +10,7 @@ use tickpath_trading::{LiquidityTaker, QueueFull, RequestSink, TradeEngine};
 use tickpath_types::{Instrument, InstrumentTable, MarketEventKind, MarketUpdate, OrderRequest, Sequence};
 
 use super::super::prelude::*;
-use super::{ORDERS_MAX, engine_config, limits};
+use super::settings::{ORDERS_MAX, engine_config, limits};
 use crate::support::order_venue::{answers_of, execution, market_event, order_of_trade, resting_orders};
 use crate::support::venue::{USER, instruments, session};
 
