@@ -45,6 +45,7 @@ mod stamp;
 mod stuck_client;
 mod stuck_client_instructions;
 mod tick_generate;
+mod tick_to_trade;
 mod ticks_client;
 mod ticks_memory;
 mod ticks_server;
@@ -93,6 +94,7 @@ const FILES: &[&[Measurement]] = &[
     market_data::MEASUREMENTS,
     feed_recovery::MEASUREMENTS,
     feed_live::MEASUREMENTS,
+    tick_to_trade::MEASUREMENTS,
     tick_generate::MEASUREMENTS,
     ticks_server::MEASUREMENTS,
     ticks_memory::MEASUREMENTS,

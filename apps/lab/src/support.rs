@@ -8,6 +8,7 @@ pub(crate) mod gateway_clients;
 pub(crate) mod load;
 pub(crate) mod loopback;
 pub(crate) mod no_sockets;
+pub(crate) mod order_venue;
 pub(crate) mod paced;
 pub(crate) mod process;
 pub(crate) mod venue;

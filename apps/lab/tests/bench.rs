@@ -249,6 +249,13 @@ fn orders_go_through_a_whole_gateway() {
 }
 
 #[test]
+fn tick_to_trade_is_measured_beside_bare_calls_and_its_functions() {
+    let rows = ["tick_to_trade", "tick_to_trade_software", "tick_to_trade_software_p90"];
+    let [whole, software, p90] = rows;
+    check(&rows, &["bare_tick_to_trade", whole, "tick_functions", software, p90]);
+}
+
+#[test]
 fn market_data_is_measured_beside_bare_datagrams() {
     check(&["market_data_out"], &["market_data_bare", "market_data_out"]);
 }

@@ -82,6 +82,12 @@ impl<B: BooksById> BookBuilder<B> {
         count
     }
 
+    /// Decodes one message into the group.
+    #[inline(never)]
+    fn prepare_message(&mut self, message: &[u8]) {
+        self.instruments.books().prepare(&mut self.group, std::iter::once(message), &ItchOrders);
+    }
+
     /// Applies the messages of the prepared group.
     #[inline(never)]
     fn apply_group<L: UpdateListener>(&mut self, first: Sequence, messages: &[&[u8]], out: &mut L) {
@@ -155,7 +161,8 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
 
     #[inline(always)]
     fn handle_message(&mut self, sequence: Sequence, message: &[u8], out: &mut impl UpdateListener) {
-        self.handle_batch(sequence, [message], out);
+        self.prepare_message(message);
+        self.apply_group(sequence, &[message], out);
     }
 
     #[inline]
