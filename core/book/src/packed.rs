@@ -232,7 +232,7 @@ impl PackedOrders {
     /// If the order in a slot has the tag of a moved one, its home does not count it any more.
     fn forget_moved(&mut self, slot: u32) {
         if self.word(slot, 0) & MOVED != 0 {
-            *self.word_mut(slot / WORDS * WORDS ^ NEIGHBOUR_SLOT, ASIDE) -= NEIGHBOUR;
+            *self.word_mut((slot / WORDS * WORDS) ^ NEIGHBOUR_SLOT, ASIDE) -= NEIGHBOUR;
         }
     }
 

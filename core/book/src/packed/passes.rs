@@ -282,10 +282,10 @@ impl Applied {
 #[inline(always)]
 pub(super) fn advance<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -> Step {
     let is_own = group.shape == shape(books);
-    if is_own && group.grid_changes != books.levels.grid_changes {
-        update_cells(&books.levels, group);
-    }
     loop {
+        if is_own && group.grid_changes != books.levels.grid_changes {
+            update_cells(&books.levels, group);
+        }
         let left = (group.len - group.at) as u32;
         let has_room = books.orders.len + left <= books.orders.max
             && books.levels.count + left <= books.levels.max_levels;
@@ -350,7 +350,7 @@ fn free_place(orders: &[u32], home: u32, tag: u32) -> u32 {
     let neighbour = home ^ NEIGHBOUR_SLOT;
     let (own, others) = (tags(orders, home), tags(orders, neighbour));
     let known = matches(own, tag) | matches(others, tag | MOVED);
-    if known | at!(orders, home as usize + ASIDE) % NEIGHBOUR != 0 {
+    if known | (at!(orders, home as usize + ASIDE) % NEIGHBOUR) != 0 {
         return NIL;
     }
     match [matches(own, FREE), matches(others, FREE)] {
