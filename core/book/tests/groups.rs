@@ -215,3 +215,42 @@ proptest! {
         run_both(Shape { seed, groups: GROUPS.div_ceil(10), limits, prices: Prices::UpTo(prices), id_step });
     }
 }
+
+#[test]
+fn zz_adds_only() {
+    for unit in [1_i64, 7, 250_000_000] {
+        for seed in 0..40 {
+            let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
+            let limits = BookLimits::new(InstrumentId(3), 4_000);
+            let (mut packed, mut direct) = (PackedBooks::new(limits), DirectBooks::new(limits));
+            let mut group = OrderGroup::default();
+            let mut next = 1;
+            for _ in 0..120 {
+                let mut below = |bound: u32| random.next_u32() % bound;
+                let messages: Vec<Message> = (0..32)
+                    .map(|_| {
+                        next += 1;
+                        let side = Side::BOTH[below(2) as usize];
+                        let price = if side == Side::Buy { 10_000 - i64::from(below(300)) } else { 10_001 + i64::from(below(300)) };
+                        let change = OrderChange {
+                            kind: ChangeKind::Add,
+                            id: OrderId(next * 977),
+                            instrument: InstrumentId(below(3) as u16),
+                            side,
+                            price: Price(price * unit + 3),
+                            qty: Qty(1 + u64::from(below(5))),
+                        };
+                        Some((change, OrderId(0)))
+                    })
+                    .collect();
+                apply_group::<false>(&mut packed, &mut group, &messages);
+                for message in &messages {
+                    apply_alone(&mut direct, &message.unwrap());
+                }
+                assert_eq!(packed.order_count(), direct.order_count());
+                assert_eq!(packed.level_count(), direct.level_count());
+                assert_eq!(packed.state_hash(), direct.state_hash(), "{unit} {seed}");
+            }
+        }
+    }
+}
