@@ -56,6 +56,22 @@ fn apply_alone(books: &mut impl BooksById, (change, new_id): &(OrderChange, Orde
             let Some(order) = books.remove(instrument, id) else { return (None, false) };
             add(books, change, *new_id, order.side)
         }
+        ChangeKind::Modify | ChangeKind::ModifyEitherSide => {
+            let Some(order) = books.find(id).filter(|order| order.instrument == instrument) else {
+                return (None, false);
+            };
+            let is_on_side = kind == ChangeKind::ModifyEitherSide || order.side == side;
+            if order.price == change.price && is_on_side {
+                let Some(by) = order.qty.0.checked_sub(qty.0).map(Qty) else { return (None, false) };
+                books.reduce(instrument, id, by);
+                return (Some((order.side, order.price, by)), false);
+            }
+            if !is_on_side {
+                return (None, false);
+            }
+            books.remove(instrument, id);
+            add(books, change, *new_id, order.side)
+        }
     }
 }
 
@@ -77,7 +93,11 @@ fn apply_group<const REPORTS: bool>(
                 let (change, new_id) = messages[index].unwrap();
                 effects[index] = add(books, &change, new_id, side);
             }
-            Step::Applied { index, side, price, qty, crosses } => {
+            Step::Applied { index, side, price, qty, is_added, crosses } => {
+                let kind = messages[index].unwrap().0.kind;
+                let may_add = !matches!(kind, ChangeKind::Delete | ChangeKind::Reduce);
+                let may_keep = !matches!(kind, ChangeKind::Add | ChangeKind::Replace);
+                assert!(if is_added { may_add } else { may_keep }, "{kind:?}");
                 effects[index] = (Some((side, price, qty)), crosses);
             }
         }
@@ -104,11 +124,13 @@ fn run<const REPORTS: bool>(shape: Shape) {
         let messages: Vec<Message> = (0..below(OrderGroup::LEN_MAX as u32 + 1))
             .map(|_| {
                 let id = |number: u32| OrderId(u64::from(number).wrapping_mul(shape.id_step));
-                let kind = match below(10) {
+                let kind = match below(12) {
                     0..5 => ChangeKind::Add,
                     5..7 => ChangeKind::Delete,
                     7 => ChangeKind::Reduce,
                     8 => ChangeKind::Replace,
+                    9 => ChangeKind::Modify,
+                    10 => ChangeKind::ModifyEitherSide,
                     _ => return None,
                 };
                 let qty = [Qty(u64::from(below(6))), Qty(u64::MAX - 9)][usize::from(below(300) == 0)];
