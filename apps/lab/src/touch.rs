@@ -1,5 +1,5 @@
 //! A loop that touches the memory that each message of a day needs in a compact layout, and does nothing else:
-//! the limit of books.
+//! the limit of a feed's books, for any protocol.
 //!
 //! The layout is fixed and independent of the layout of [`tickpath_book`]: orders of 24 bytes in a pool, of
 //! which the one freed last is used first; an index of 8 bytes an entry by order reference; levels of 32 bytes
@@ -7,13 +7,10 @@
 
 use std::collections::HashMap;
 
-use anyhow::{Context as _, anyhow, ensure};
+use anyhow::{anyhow, ensure};
 use tickpath_lockfree::cpu::prefetch_index;
-use tickpath_nasdaq::itch50::Message;
-use tickpath_types::Side;
+use tickpath_types::{Price, Qty, Side};
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
-
-use crate::itch_books::frames;
 
 /// Number of steps whose memory is prefetched together.
 const GROUP: usize = 32;
@@ -109,11 +106,11 @@ impl Pool {
 struct Order {
     slot: u32,
     side: u32,
-    price: u32,
-    qty: u64,
+    price: Price,
+    qty: Qty,
 }
 
-/// A level: its number, its first and last order and their number.
+/// A level: its number, its last order and the number of its orders.
 #[derive(Default)]
 struct Level {
     number: u32,
@@ -123,20 +120,27 @@ struct Level {
 
 type Map<K, V> = HashMap<K, V, Xxh3DefaultBuilder>;
 
-/// Records the steps of a day.
+/// Records the steps of a day: the changes of orders in the sequence of the messages that make them. Changes of
+/// unknown orders have no steps.
 #[derive(Default)]
-struct Recorder {
+pub(crate) struct Recorder {
     steps: Vec<Step>,
     orders: Map<u64, Order>,
-    levels: Map<(u32, u32), Level>,
+    levels: Map<(u32, Price), Level>,
     slots: Pool,
     numbers: Pool,
     /// The orders ahead and behind by slot.
     links: Vec<[u32; 2]>,
 }
 
+/// Number of a side of an instrument's book.
+pub(crate) fn side_index(instrument: u16, side: Side) -> u32 {
+    u32::from(instrument) * 2 + side as u32
+}
+
 impl Recorder {
-    fn add(&mut self, reference: u64, side: u32, price: u32, qty: u64) {
+    /// Records an order that enters the book at the tail of its level.
+    pub(crate) fn add(&mut self, id: u64, side: u32, price: Price, qty: Qty) {
         let slot = self.slots.take();
         self.links.resize(self.links.len().max(slot as usize + 1), [0; 2]);
         let level = self.levels.entry((side, price)).or_default();
@@ -147,17 +151,17 @@ impl Recorder {
         level.count += 1;
         self.links[slot as usize] = [prev, 0];
         self.links[prev as usize][1] = slot;
-        self.orders.insert(reference, Order { slot, side, price, qty });
-        self.push(reference, slot, level_number(&self.levels, side, price), side, [prev, 0]);
+        self.orders.insert(id, Order { slot, side, price, qty });
+        self.push(id, slot, self.level_number(side, price), side, [prev, 0]);
     }
 
-    /// Removes an order and returns its side; `None` for an order that is unknown.
-    fn remove(&mut self, reference: u64) -> Option<u32> {
-        let Order { slot, side, price, .. } = self.orders.remove(&reference)?;
+    /// Records the removal of an order and returns its side.
+    pub(crate) fn remove(&mut self, id: u64) -> Option<u32> {
+        let Order { slot, side, price, .. } = self.orders.remove(&id)?;
         let [prev, next] = self.links[slot as usize];
         self.links[prev as usize][1] = next;
         self.links[next as usize][0] = prev;
-        let number = level_number(&self.levels, side, price);
+        let number = self.level_number(side, price);
         let level = self.levels.get_mut(&(side, price))?;
         if level.tail == slot {
             level.tail = prev;
@@ -168,75 +172,66 @@ impl Recorder {
             self.levels.remove(&(side, price));
         }
         self.slots.free.push(slot);
-        self.push(reference, slot, number, side, [prev, next]);
+        self.push(id, slot, number, side, [prev, next]);
         Some(side)
     }
 
-    fn reduce(&mut self, reference: u64, by: u64) {
-        let Some(order) = self.orders.get_mut(&reference) else { return };
+    /// Records an order that loses `by` of its quantity, or is removed.
+    pub(crate) fn reduce(&mut self, id: u64, by: Qty) {
+        let Some(order) = self.orders.get_mut(&id) else { return };
         if order.qty <= by {
-            self.remove(reference);
+            self.remove(id);
             return;
         }
-        order.qty -= by;
+        order.qty.0 -= by.0;
         let Order { slot, side, price, .. } = *order;
-        self.push(reference, slot, level_number(&self.levels, side, price), side, [0, 0]);
+        self.push(id, slot, self.level_number(side, price), side, [0, 0]);
     }
 
-    fn push(&mut self, reference: u64, order: u32, level: u32, side: u32, [prev, next]: [u32; 2]) {
-        self.steps.push(Step { index: reference as u32, order, level, side, prev, next });
-    }
-}
-
-fn level_number(levels: &Map<(u32, u32), Level>, side: u32, price: u32) -> u32 {
-    levels.get(&(side, price)).map_or(0, |level| level.number)
-}
-
-/// Prepares a loop that touches the memory that the messages of a day's file need. Each call of the closure
-/// touches all of it.
-pub(crate) fn prepare(file: &[u8]) -> anyhow::Result<Box<dyn FnMut() -> u64>> {
-    let mut recorder = Recorder::default();
-    for message in frames(file) {
-        match Message::parse(message).context("a message of a day")? {
-            Message::AddOrder(add) => {
-                let side = side_index(add.stock_locate.get().0, add.side.side());
-                recorder.add(add.order_ref.get().0, side, add.price.get().0 as u32, add.shares.get().0);
-            }
-            Message::AddOrderMpid(add) => {
-                let side = side_index(add.stock_locate.get().0, add.side.side());
-                recorder.add(add.order_ref.get().0, side, add.price.get().0 as u32, add.shares.get().0);
-            }
-            Message::OrderDelete(delete) => {
-                recorder.remove(delete.order_ref.get().0);
-            }
-            Message::OrderReplace(replace) => {
-                if let Some(side) = recorder.remove(replace.original_order_ref.get().0) {
-                    let (price, qty) = (replace.price.get().0 as u32, replace.shares.get().0);
-                    recorder.add(replace.new_order_ref.get().0, side, price, qty);
-                }
-            }
-            Message::OrderExecuted(executed) => {
-                recorder.reduce(executed.order_ref.get().0, executed.executed_shares.get().0);
-            }
-            Message::OrderExecutedWithPrice(executed) => {
-                recorder.reduce(executed.order_ref.get().0, executed.executed_shares.get().0);
-            }
-            Message::OrderCancel(cancel) => {
-                recorder.reduce(cancel.order_ref.get().0, cancel.canceled_shares.get().0);
-            }
-            _ => {}
+    /// Records the removal of an order and the entry of another one on the same side.
+    pub(crate) fn replace(&mut self, id: u64, new_id: u64, price: Price, qty: Qty) {
+        if let Some(side) = self.remove(id) {
+            self.add(new_id, side, price, qty);
         }
     }
-    let (orders, levels, steps) = (recorder.slots.len, recorder.numbers.len, recorder.steps);
-    // The index is as long as the next power of two above twice the number of orders.
-    if orders < 1 << 19 && levels < 1 << 17 {
-        return touching::<{ 1 << 20 }, { 1 << 19 }, { 1 << 17 }>(steps);
+
+    /// Records an order that keeps its place with another quantity at the same price, or enters the level of
+    /// another price.
+    pub(crate) fn modify(&mut self, id: u64, price: Price, qty: Qty) {
+        match self.orders.get_mut(&id) {
+            Some(order) if order.price == price && !qty.is_zero() => {
+                order.qty = qty;
+                let Order { slot, side, .. } = *order;
+                self.push(id, slot, self.level_number(side, price), side, [0, 0]);
+            }
+            _ => self.replace(id, id, price, qty),
+        }
     }
-    ensure!(
-        orders < 1 << 21 && levels < 1 << 20,
-        "{orders} orders and {levels} levels are too many to touch"
-    );
-    touching::<{ 1 << 22 }, { 1 << 21 }, { 1 << 20 }>(steps)
+
+    fn push(&mut self, id: u64, order: u32, level: u32, side: u32, [prev, next]: [u32; 2]) {
+        self.steps.push(Step { index: id as u32, order, level, side, prev, next });
+    }
+
+    fn level_number(&self, side: u32, price: Price) -> u32 {
+        self.levels.get(&(side, price)).map_or(0, |level| level.number)
+    }
+
+    /// Prepares the loop that touches the memory of all recorded steps; each call of the closure touches all.
+    pub(crate) fn finish(self) -> anyhow::Result<Box<dyn FnMut() -> u64>> {
+        let (orders, levels, steps) = (self.slots.len, self.numbers.len, self.steps);
+        // The index is as long as the next power of two above twice the number of orders.
+        if orders < 1 << 15 && levels < 1 << 13 {
+            return touching::<{ 1 << 16 }, { 1 << 15 }, { 1 << 13 }>(steps);
+        }
+        if orders < 1 << 19 && levels < 1 << 17 {
+            return touching::<{ 1 << 20 }, { 1 << 19 }, { 1 << 17 }>(steps);
+        }
+        ensure!(
+            orders < 1 << 21 && levels < 1 << 20,
+            "{orders} orders and {levels} levels are too many to touch"
+        );
+        touching::<{ 1 << 22 }, { 1 << 21 }, { 1 << 20 }>(steps)
+    }
 }
 
 fn touching<const INDEX: usize, const ORDERS: usize, const LEVELS: usize>(
@@ -244,8 +239,4 @@ fn touching<const INDEX: usize, const ORDERS: usize, const LEVELS: usize>(
 ) -> anyhow::Result<Box<dyn FnMut() -> u64>> {
     let mut lines = Lines::<INDEX, ORDERS, LEVELS>::new()?;
     Ok(Box::new(move || lines.touch(std::hint::black_box(&steps))))
-}
-
-fn side_index(locate: u16, side: Option<Side>) -> u32 {
-    u32::from(locate) * 2 + side.map_or(0, |side| side as u32)
 }

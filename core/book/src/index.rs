@@ -1,6 +1,5 @@
 //! The index from a venue's order ids to handles.
 
-
 use tickpath_lockfree::cpu::prefetch_index;
 
 use crate::OrderHandle;

@@ -2,10 +2,11 @@
 
 use std::mem::offset_of;
 
+use arrayvec::ArrayVec;
 use tickpath_book::{BooksById, OrderGroup, Step};
 use tickpath_nyse::{
     AddOrder, DeleteOrder, DeliveryFlag, Header, ModifyOrder, OrderExecution, Packet, ReplaceOrder, SendTime,
-    decode,
+    SourceTimeReference, decode,
 };
 use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Price, Qty, Sequence, Side, UpdateKind};
 use zerocopy::FromBytes;
@@ -35,6 +36,9 @@ pub struct BookBuilder<B> {
     group: OrderGroup,
 }
 
+/// The index of each message of a group in its batch, and the message's symbol.
+type InGroup = ArrayVec<(u8, Known), { OrderGroup::LEN_MAX }>;
+
 /// The channel of all messages that arrive through [`MessageBooks`].
 const SINGLE_CHANNEL: Channel = Channel(0);
 
@@ -57,10 +61,10 @@ impl<B: BooksById> BookBuilder<B> {
     /// [`handle_message_on`](Self::handle_message_on) for each message, but memory is prefetched. Returns the
     /// number of messages.
     #[inline]
-    pub fn handle_batch<'a>(
+    pub fn handle_batch<'a, L: UpdateListener>(
         &mut self,
         messages: impl IntoIterator<Item = Message<'a>>,
-        out: &mut impl UpdateListener,
+        out: &mut L,
     ) -> u64 {
         let mut messages = messages.into_iter();
         let mut batch = [Message::NONE; OrderGroup::LEN_MAX];
@@ -75,10 +79,9 @@ impl<B: BooksById> BookBuilder<B> {
                 *place = message;
                 count += 1;
             }
-            let known = &mut [Known::NONE; OrderGroup::LEN_MAX];
             if count > 0 {
-                self.prepare_group(&batch[..count], known);
-                self.apply_group(&batch[..count], known, out);
+                let in_group = self.prepare_group::<L>(&batch[..count]);
+                self.apply_group(&batch[..count], &in_group, out);
             }
             total += count as u64;
             if let Some(Message { channel, sequence, bytes }) = alone {
@@ -91,36 +94,54 @@ impl<B: BooksById> BookBuilder<B> {
     }
 
     /// Looks up the messages' symbols, records their SymbolSeqNums, decodes the messages into the group, and
-    /// prefetches the memory that they need.
+    /// prefetches the memory that they need. Returns the index and the symbol of each message in the group; it
+    /// leaves out those that have no further effect.
     // Not inlined, so that the loop can use all CPU registers, as in `apply_group`.
     #[inline(never)]
-    fn prepare_group(&mut self, messages: &[Message<'_>], known: &mut [Known; OrderGroup::LEN_MAX]) {
-        let State { instruments, symbols, rows, shared, .. } = &mut self.state;
-        let decoded = messages.iter().zip(known).map(|(message, known)| -> Option<Decoded> {
-            let layout = Layout::of(message.bytes)?;
-            let (symbol_index, symbol_seq_num) = layout.symbol(message.bytes)?;
+    fn prepare_group<L: UpdateListener>(&mut self, messages: &[Message<'_>]) -> InGroup {
+        let State { instruments, symbols, rows, shared, clocks, midnight_secs, .. } = &mut self.state;
+        let mut in_group = InGroup::new();
+        let has_shared = shared.has_any();
+        let decoded = (0..).zip(messages).filter_map(|(index, message)| -> Option<Option<Decoded>> {
+            let Message { channel, bytes, .. } = *message;
+            let layout = Layout::of_usual(bytes)?;
+            let Some((symbol_index, symbol_seq_num)) = layout.symbol(bytes) else {
+                // Only updates need the time.
+                if !L::WANTS_UPDATES
+                    && let Ok((reference, _)) = SourceTimeReference::ref_from_prefix(bytes)
+                {
+                    clocks[usize::from(channel.0)].refer(reference.source_time.get(), *midnight_secs);
+                    return None;
+                }
+                in_group.push((index, Known::NONE));
+                return Some(None);
+            };
             let id = symbols.find(symbol_index);
             if id.0 == 0 {
-                return None;
+                in_group.push((index, Known::NONE));
+                return Some(None);
             }
             let row = &mut rows[usize::from(id.0)];
             let expected_seq = std::mem::replace(&mut row.next_seq, symbol_seq_num.wrapping_add(1));
-            *known = Known { instrument: id, expected_seq };
-            let decoded = layout.change(message.bytes, id, row.scale)?;
-            let is_shared = shared.may_have(decoded.change.id) | shared.may_have(decoded.new_id);
-            (expected_seq == symbol_seq_num && !is_shared).then_some(decoded)
+            let is_in_sequence = expected_seq == symbol_seq_num;
+            if is_in_sequence && !layout.has_effect(L::WANTS_UPDATES) {
+                return None;
+            }
+            in_group.push((index, Known { instrument: id, expected_seq }));
+            let decoded = layout.change(bytes, id, row.scale).filter(|decoded| {
+                let is_shared =
+                    has_shared && (shared.may_have(decoded.change.id) || shared.may_have(decoded.new_key()));
+                is_in_sequence && !is_shared
+            });
+            Some(decoded)
         });
         instruments.books().prepare(&mut self.group, decoded, &XdpOrders);
+        in_group
     }
 
     /// Applies the messages of the prepared group.
     #[inline(never)]
-    fn apply_group<L: UpdateListener>(
-        &mut self,
-        messages: &[Message<'_>],
-        known: &[Known; OrderGroup::LEN_MAX],
-        out: &mut L,
-    ) {
+    fn apply_group<L: UpdateListener>(&mut self, messages: &[Message<'_>], in_group: &InGroup, out: &mut L) {
         self.state.instruments.count_messages(messages.len());
         loop {
             let books = self.state.instruments.books_mut();
@@ -129,7 +150,8 @@ impl<B: BooksById> BookBuilder<B> {
                 false => books.advance::<false>(&mut self.group),
             };
             let Some(index) = step.index() else { break };
-            let (message, known) = (&messages[index], known[index]);
+            let (index, known) = in_group[index];
+            let message = &messages[usize::from(index)];
             self.state.instruments.set_sequence(Sequence(message.sequence.into()));
             match step {
                 Step::Applied { side, price, qty, is_added, crosses, .. } => {

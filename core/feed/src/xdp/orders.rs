@@ -26,6 +26,16 @@ pub(super) struct Layout {
     /// Offset of the order id by which later messages name the order.
     new_id: u8,
     kind: ChangeKind,
+    effect: Effect,
+}
+
+/// The effect of a message, besides its SymbolSeqNum.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Effect {
+    /// Its update, if updates are wanted.
+    Update,
+    None,
+    Other,
 }
 
 /// Price and volume, and a byte: the side of an add, the position change of a modification.
@@ -38,13 +48,15 @@ const ORDER_ID: usize = offset_of!(AddOrder, order_id);
 
 /// The layouts by type.
 static LAYOUTS: [Layout; 256] = {
-    const NONE: Layout = Layout { len: 0, symbol: 0, window: 0, new_id: 0, kind: ChangeKind::Delete };
+    const NONE: Layout =
+        Layout { len: 0, symbol: 0, window: 0, new_id: 0, kind: ChangeKind::Delete, effect: Effect::Other };
     const fn order(kind: ChangeKind, len: usize, window: usize, new_id: usize) -> Layout {
         assert!(window + WINDOW_LEN <= len && new_id + size_of::<u64>() <= len && HEAD_LEN <= len);
-        Layout { len: len as u8, symbol: INDEX as u8, window: window as u8, new_id: new_id as u8, kind }
+        let (len, window, new_id) = (len as u8, window as u8, new_id as u8);
+        Layout { len, symbol: INDEX as u8, window, new_id, kind, effect: Effect::Other }
     }
-    const fn other(len: usize, symbol: usize) -> Layout {
-        Layout { len: len as u8, symbol: symbol as u8, ..NONE }
+    const fn other(len: usize, symbol: usize, effect: Effect) -> Layout {
+        Layout { len: len as u8, symbol: symbol as u8, effect, ..NONE }
     }
     let mut all = [NONE; 256];
     all[AddOrder::TYPE as usize] =
@@ -62,14 +74,15 @@ static LAYOUTS: [Layout; 256] = {
         offset_of!(ReplaceOrder, price),
         offset_of!(ReplaceOrder, new_order_id),
     );
-    all[SourceTimeReference::TYPE as usize] = other(SourceTimeReference::LEN, 0);
-    all[SecurityStatus::TYPE as usize] = other(SecurityStatus::LEN, offset_of!(SecurityStatus, symbol_index));
-    all[Imbalance::TYPE as usize] = other(Imbalance::LEN, offset_of!(Imbalance, symbol_index));
-    all[NonDisplayedTrade::TYPE as usize] = other(NonDisplayedTrade::LEN, INDEX);
-    all[CrossTrade::TYPE as usize] = other(CrossTrade::LEN, INDEX);
-    all[TradeCancel::TYPE as usize] = other(TradeCancel::LEN, INDEX);
-    all[CrossCorrection::TYPE as usize] = other(CrossCorrection::LEN, INDEX);
-    all[RetailPriceImprovement::TYPE as usize] = other(RetailPriceImprovement::LEN, INDEX);
+    all[SourceTimeReference::TYPE as usize] = other(SourceTimeReference::LEN, 0, Effect::Other);
+    all[SecurityStatus::TYPE as usize] =
+        other(SecurityStatus::LEN, offset_of!(SecurityStatus, symbol_index), Effect::Other);
+    all[Imbalance::TYPE as usize] = other(Imbalance::LEN, offset_of!(Imbalance, symbol_index), Effect::None);
+    all[NonDisplayedTrade::TYPE as usize] = other(NonDisplayedTrade::LEN, INDEX, Effect::Update);
+    all[CrossTrade::TYPE as usize] = other(CrossTrade::LEN, INDEX, Effect::Update);
+    all[TradeCancel::TYPE as usize] = other(TradeCancel::LEN, INDEX, Effect::None);
+    all[CrossCorrection::TYPE as usize] = other(CrossCorrection::LEN, INDEX, Effect::None);
+    all[RetailPriceImprovement::TYPE as usize] = other(RetailPriceImprovement::LEN, INDEX, Effect::None);
     all
 };
 
@@ -96,6 +109,22 @@ impl Layout {
         let len = usize::from(u16::from_le_bytes([len_low, len_high]));
         let is_usual = layout.len != 0 && len >= usize::from(layout.len) && high == 0 && len == message.len();
         is_usual.then_some(layout)
+    }
+
+    /// Returns the layout of a message for which [`of`](Self::of) has found one.
+    #[inline(always)]
+    pub(super) fn of_usual(message: &[u8]) -> Option<Layout> {
+        Some(LAYOUTS[usize::from(*message.get(2)?)])
+    }
+
+    /// False for a message that has no effect but its SymbolSeqNum.
+    #[inline(always)]
+    pub(super) const fn has_effect(self, wants_updates: bool) -> bool {
+        match self.effect {
+            Effect::Other => true,
+            Effect::Update => wants_updates,
+            Effect::None => false,
+        }
     }
 
     /// Returns the symbol index and the SymbolSeqNum of a message; `None` for a type without them.
@@ -145,15 +174,23 @@ impl Layout {
             price: price.unwrap_or(Price(0)),
             qty: Qty(u32::from_le_bytes([v0, v1, v2, v3]).into()),
         };
-        Some(Decoded { change, new_id: order_key(OrderId(u64::from_le_bytes(*new_id))) })
+        Some(Decoded { change, new_id: *new_id })
     }
 }
 
 /// An order message. Orders are named by their keys, see [`order_key`].
 pub(super) struct Decoded {
     pub(super) change: OrderChange,
-    /// Key of the order after the message.
-    pub(super) new_id: OrderId,
+    /// The order's id after the message.
+    new_id: [u8; 8],
+}
+
+impl Decoded {
+    /// The key of the order after the message.
+    #[inline(always)]
+    pub(super) const fn new_key(&self) -> OrderId {
+        order_key(OrderId(u64::from_le_bytes(self.new_id)))
+    }
 }
 
 /// The protocol of decoded messages.
@@ -167,6 +204,6 @@ impl OrderMessages<Option<Decoded>> for XdpOrders {
 
     #[inline(always)]
     fn new_id(&self, message: &Option<Decoded>) -> OrderId {
-        message.as_ref().map_or(OrderId(0), |decoded| decoded.new_id)
+        message.as_ref().map_or(OrderId(0), Decoded::new_key)
     }
 }

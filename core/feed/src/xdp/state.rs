@@ -25,11 +25,14 @@ pub(super) struct Row {
 }
 
 /// A set of order ids, as a bit for each hash: few ids are ever shared.
-pub(super) struct SharedIds(Box<[u64; 64]>);
+pub(super) struct SharedIds {
+    bits: Box<[u64; 64]>,
+    has_any: bool,
+}
 
 impl Default for SharedIds {
     fn default() -> SharedIds {
-        SharedIds(Box::new([0; 64]))
+        SharedIds { bits: Box::new([0; 64]), has_any: false }
     }
 }
 
@@ -44,14 +47,20 @@ impl SharedIds {
     /// Adds an id.
     fn note(&mut self, id: OrderId) {
         let (word, bit) = SharedIds::place(id);
-        self.0[word] |= bit;
+        self.bits[word] |= bit;
+        self.has_any = true;
     }
 
     /// True for each id in the set, and for few others.
     #[inline(always)]
     pub(super) fn may_have(&self, id: OrderId) -> bool {
         let (word, bit) = SharedIds::place(id);
-        self.0[word] & bit != 0
+        self.bits[word] & bit != 0
+    }
+
+    #[inline(always)]
+    pub(super) const fn has_any(&self) -> bool {
+        self.has_any
     }
 }
 
