@@ -282,10 +282,11 @@ impl Applied {
 #[inline(always)]
 pub(super) fn advance<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -> Step {
     let is_own = group.shape == shape(books);
-    if is_own && group.grid_changes != books.levels.grid_changes {
-        update_cells(&books.levels, group);
-    }
     loop {
+        // A level opened outside the cells may have changed a grid, also since the last turn of this loop.
+        if is_own && group.grid_changes != books.levels.grid_changes {
+            update_cells(&books.levels, group);
+        }
         let left = (group.len - group.at) as u32;
         let has_room = books.orders.len + left <= books.orders.max
             && books.levels.count + left <= books.levels.max_levels;
