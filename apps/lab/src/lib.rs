@@ -34,6 +34,7 @@ mod day;
 mod day_file;
 mod day_statistics;
 mod days;
+mod event_days;
 mod filter;
 mod host;
 mod itch_books;
@@ -50,6 +51,7 @@ mod statistics;
 mod support;
 mod table;
 mod textbook_books;
+mod touch;
 
 pub use bench::bench;
 pub use child::run_counted;

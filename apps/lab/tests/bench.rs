@@ -120,7 +120,7 @@ fn standard_days_are_measured_and_described() {
 /// Measures the rows that need recordings. A row whose recordings are absent reports them as missing.
 #[test]
 fn real_recordings_are_measured() {
-    for row in &smoke(&["dbn_books", "lobster_books"], 2).rows {
+    for row in &smoke(&["dbn_recorded", "lobster_recorded"], 2).rows {
         if row.values.is_empty() {
             assert!(row.note.contains("not measured: there is no /"), "{row:?}");
         } else {

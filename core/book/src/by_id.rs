@@ -20,27 +20,6 @@ pub struct PrefetchRequest {
     pub price: Price,
 }
 
-impl PrefetchRequest {
-    /// The request for a message that concerns no order.
-    pub const EMPTY: PrefetchRequest =
-        PrefetchRequest { id: OrderId(0), instrument: InstrumentId(0), side: Side::Buy, price: Price(0) };
-}
-
-/// Result of the first prefetch of a [`PrefetchRequest`], for [`BooksById::look_ahead`].
-#[derive(Clone, Copy, Debug)]
-pub struct PrefetchTicket {
-    pub(crate) id: u64,
-    /// The order's home bucket, in which it is looked up first.
-    pub(crate) home: u32,
-    /// Index of the level record that a new order would probably use.
-    pub(crate) level: u32,
-}
-
-impl PrefetchTicket {
-    /// A ticket for no order.
-    pub const EMPTY: PrefetchTicket = PrefetchTicket { id: 0, home: 0, level: 0 };
-}
-
 /// Order-by-order books in price-time priority by instrument, with orders found by id, for feed handlers.
 ///
 /// [`InstrumentId`] is the index of a book; a book beyond [`BookLimits::max_instrument`] reads as empty.
@@ -112,25 +91,10 @@ pub trait BooksById {
     /// Orders and quantity ahead of an order at its own price. Walks the level from the front.
     fn queue_position(&self, id: OrderId) -> Option<QueuePosition>;
 
-    /// Prefetches an order, or the bucket where it would be entered; does not change the books.
+    /// Prefetches an order, or the places where it would be entered; does not change the books.
     #[inline]
-    fn prefetch(&self, id: OrderId) {
-        let _ = id;
-    }
-
-    /// As [`BooksById::prefetch`]; also returns the input of [`BooksById::look_ahead`].
-    #[inline]
-    fn start_prefetch(&self, request: &PrefetchRequest) -> PrefetchTicket {
+    fn prefetch(&self, request: &PrefetchRequest) {
         let _ = request;
-        PrefetchTicket::EMPTY
-    }
-
-    /// Prefetches the orders' neighbours and levels for a group of waiting messages. Call it once the cache
-    /// lines of [`BooksById::start_prefetch`] have arrived. It does not change the books, and it uses up the
-    /// tickets.
-    #[inline]
-    fn look_ahead(&self, tickets: &mut [PrefetchTicket]) {
-        let _ = tickets;
     }
 
     /// Puts the changes of up to [`OrderGroup::LEN_MAX`] messages into `group`, and prefetches the memory that

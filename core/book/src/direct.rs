@@ -209,21 +209,8 @@ impl OrderStore for OrderTable {
     }
 
     #[inline(always)]
-    fn prefetch(&self, id: u64) -> u32 {
-        Table::prefetch(self, id)
-    }
-
-    #[inline(always)]
-    fn prefetch_slot(&self, slot: u32) {
-        prefetch_index(&self.buckets.records, slot as usize);
-    }
-
-    #[inline(always)]
-    fn peek(&self, home: u32, id: u64) -> u32 {
-        let spot = self.spot_at(home, id);
-        // A mask, because the compiler would turn a conditional expression into a branch.
-        let mask = u32::from(spot.bit != 0).wrapping_neg();
-        (self.buckets.slot(spot.bucket) as u32).wrapping_add(spot.place()) & mask
+    fn prefetch(&self, id: u64) {
+        Table::prefetch(self, id);
     }
 }
 

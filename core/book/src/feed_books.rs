@@ -1,7 +1,6 @@
 //! Books for feeds: orders are found by the venue's id, and the price of a level determines its record.
 
 use std::fmt::Debug;
-use std::hint::select_unpredictable;
 
 use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
@@ -9,7 +8,7 @@ use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 use crate::group::{OrderGroup, OrderMessages, Step};
 use crate::levels::Levels;
 use crate::record::{LevelRecord, NIL, OrderRecord, Queues, key, side_index};
-use crate::{AddError, BookLimits, BooksById, Level, Order, PrefetchRequest, PrefetchTicket, QueuePosition};
+use crate::{AddError, BookLimits, BooksById, Level, Order, PrefetchRequest, QueuePosition};
 
 /// Books for a feed whose venue identifies each order by an id. The hash table of ids stores the orders
 /// themselves, and the side and price of a level determine its record.
@@ -21,8 +20,8 @@ use crate::{AddError, BookLimits, BooksById, Level, Order, PrefetchRequest, Pref
 /// up to 256 cells for levels at equidistant prices (a grid), and a bit per cell that marks open levels.
 /// Prices that many steps apart share a cell, which usually holds the best of their levels. The other levels,
 /// and those off the grid, are in a sorted tree. A change of grid moves all levels and orders of the side, so
-/// it waits until at least that many orders were added outside the cells. This bounds the average work per
-/// order for any input. Nothing is allocated after creation.
+/// it waits until at least a quarter as many orders were added outside the cells. This bounds the average work
+/// per order for any input. Nothing is allocated after creation.
 ///
 /// `S` is the table of orders: see [`PackedBooks`](crate::PackedBooks) and
 /// [`DirectBooks`](crate::DirectBooks).
@@ -63,14 +62,8 @@ pub trait OrderStore: Queues + Clone + Debug + Sized {
     /// Changes the quantity of an order.
     fn set_qty(&mut self, slot: u32, qty: u64);
 
-    /// Prefetches the home of an id and returns its number.
-    fn prefetch(&self, id: u64) -> u32;
-
-    /// Prefetches the order in a slot.
-    fn prefetch_slot(&self, slot: u32);
-
-    /// The slot of an order if it is in `home`, where nearly all are; otherwise NIL. Branchless.
-    fn peek(&self, home: u32, id: u64) -> u32;
+    /// Prefetches the home of an id.
+    fn prefetch(&self, id: u64);
 
     /// Implements [`BooksById::prepare`].
     #[inline(always)]
@@ -276,36 +269,11 @@ impl<S: OrderStore> BooksById for FeedBooks<S> {
     }
 
     #[inline(always)]
-    fn prefetch(&self, id: OrderId) {
-        self.orders.prefetch(id.0);
-    }
-
-    #[inline(always)]
-    fn start_prefetch(&self, request: &PrefetchRequest) -> PrefetchTicket {
-        let home = self.orders.prefetch(request.id.0);
+    fn prefetch(&self, request: &PrefetchRequest) {
+        self.orders.prefetch(request.id.0);
         let side = side_index(request.instrument, request.side);
         let level = self.levels.cell(side, key(request.side, request.price)).index;
-        PrefetchTicket { id: request.id.0, home, level }
-    }
-
-    // Out of line, so that the loop has all CPU registers.
-    #[inline(never)]
-    fn look_ahead(&self, tickets: &mut [PrefetchTicket]) {
-        // Branchless loops: a CPU cannot predict whether a message is about a new or an open order.
-        for PrefetchTicket { id, home, level } in &mut *tickets {
-            let slot = self.orders.peek(*home, *id);
-            let own = self.orders.record(slot);
-            // The removal of an order changes its neighbours.
-            self.orders.prefetch_slot(own.prev);
-            self.orders.prefetch_slot(own.next);
-            let is_new = slot == NIL;
-            prefetch_index(&self.levels.records, select_unpredictable(is_new, *level, own.level) as usize);
-            *level = select_unpredictable(is_new, *level, NIL);
-        }
-        // Adding an order writes to its level's last order: prefetch it, as a CPU has few buffers for writes.
-        for PrefetchTicket { level, .. } in tickets {
-            self.orders.prefetch_slot(self.levels.tail_of_any(*level));
-        }
+        prefetch_index(&self.levels.records, level as usize);
     }
 
     #[inline(always)]

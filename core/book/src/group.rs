@@ -11,11 +11,11 @@ pub struct OrderChange {
     pub id: OrderId,
     /// The instrument in whose book the order rests.
     pub instrument: InstrumentId,
-    /// Side of an added order.
+    /// Side of an added order, and of the order of a [`ChangeKind::Modify`].
     pub side: Side,
-    /// Price of an added or new order.
+    /// Price of an added, new or modified order.
     pub price: Price,
-    /// Quantity of an added or new order; for a reduction, the quantity by which the order is reduced.
+    /// Quantity of an added, new or modified order; for a reduction, the quantity by which the order is reduced.
     pub qty: Qty,
 }
 
@@ -31,6 +31,13 @@ pub enum ChangeKind {
     Delete = 0,
     /// An order is removed, and a new one of the same side is added.
     Replace = Operation::REPLACES,
+    /// An order gets another price or quantity. With the same price and at most the same quantity it keeps its
+    /// place in the queue. With another price it moves to the tail of the level there, under the id that
+    /// [`OrderMessages::new_id`] returns. Venues differ in the rule for a larger quantity at the same price, so
+    /// that is an exception, as is an order on the other side.
+    Modify = Operation::MODIFIES | Operation::REPLACES | Operation::STATES_SIDE,
+    /// As `Modify`, by a message without the side of the order.
+    ModifyEitherSide = Operation::MODIFIES | Operation::REPLACES,
 }
 
 /// Decodes the messages `M` of a protocol for [`BooksById::prepare`](crate::BooksById::prepare).
@@ -38,7 +45,7 @@ pub trait OrderMessages<M> {
     /// The change that a message makes to an order; `None` for a message that makes no such change.
     fn change(&self, message: &M) -> Option<OrderChange>;
 
-    /// Id of the new order of a [`ChangeKind::Replace`].
+    /// Id of the new order of a [`ChangeKind::Replace`], or of a modified order.
     fn new_id(&self, message: &M) -> OrderId;
 }
 
@@ -54,7 +61,8 @@ pub enum Step {
         /// Number of the change.
         index: usize,
     },
-    /// The old order of this replacement was removed; the caller adds the new one on this side.
+    /// The old order of this replacement was removed, or the modified order; the caller adds the new one on this
+    /// side.
     NewOrderException {
         /// Number of the change.
         index: usize,
@@ -72,15 +80,31 @@ pub enum Step {
         price: Price,
         /// Quantity added, or removed.
         qty: Qty,
+        /// True if an order was added, also as a replacement or at a new price.
+        is_added: bool,
         /// True if an added order would trade with the best order of the opposite side.
         crosses: bool,
     },
 }
 
+impl Step {
+    /// The number of the change that the step is about; `None` if all are done.
+    #[inline(always)]
+    #[must_use]
+    pub const fn index(self) -> Option<usize> {
+        match self {
+            Step::Done => None,
+            Step::Exception { index }
+            | Step::NewOrderException { index, .. }
+            | Step::Applied { index, .. } => Some(index),
+        }
+    }
+}
+
 /// A decoded change and the places in the books that it probably needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Operation {
-    /// Key of an added order; its price while its side is unknown.
+    /// Key of an added or modified order; the price of a replacement's new order while its side is unknown.
     pub(crate) key: i64,
     /// Tag of the order's id.
     pub(crate) tag: u32,
@@ -108,12 +132,16 @@ impl Operation {
     pub(crate) const REPLACES: u8 = 4;
     /// With [`ADDS`](Operation::ADDS): the new order of a replacement.
     pub(crate) const IS_NEW: u8 = 8;
+    /// With [`REPLACES`](Operation::REPLACES): an order at the same price keeps its place and gets `qty`.
+    pub(crate) const MODIFIES: u8 = 16;
+    /// With [`MODIFIES`](Operation::MODIFIES): the order is on `side`, not on either side of the instrument.
+    pub(crate) const STATES_SIDE: u8 = 32;
 
     pub(crate) const NONE: Operation =
         Operation { key: 0, tag: 0, home: 0, qty: 0, level: 0, side: 0, steps: 0, kind: 0, message: 0 };
 }
 
-/// Maximum number of operations of a group: a replacement has two, any other message one.
+/// Maximum number of operations of a group: a replacement or modification has two, any other message one.
 pub(crate) const OPERATIONS_MAX: usize = 2 * OrderGroup::LEN_MAX;
 
 /// Up to 32 changes of orders for [`BooksById::prepare`](crate::BooksById::prepare) and

@@ -1,7 +1,5 @@
 //! The index from a venue's order ids to handles.
 
-use std::hint::select_unpredictable;
-
 use tickpath_lockfree::cpu::prefetch_index;
 
 use crate::OrderHandle;
@@ -90,14 +88,6 @@ impl OrderIndex {
     #[inline(always)]
     pub(crate) fn prefetch(&self, id: u64) -> u32 {
         self.0.prefetch(id)
-    }
-
-    /// Handle of the order if it is in the bucket `home`, where nearly all are.
-    #[inline(always)]
-    pub(crate) fn peek(&self, home: u32, id: u64) -> Option<OrderHandle> {
-        let spot = self.0.spot_at(home, id);
-        let slot = self.0.buckets.bucket(spot.bucket).slot(spot);
-        OrderHandle::new(select_unpredictable(spot.bit == 0, NIL, slot))
     }
 }
 

@@ -3,12 +3,9 @@
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
 use crate::{
-    AddError, BookLimits, BooksById, Hint, InsertError, Level, Order, OrderBooks, OrderHandle, OrderIndex,
-    PrefetchRequest, PrefetchTicket, QueuePosition,
+    AddError, BookLimits, BooksById, InsertError, Level, Order, OrderBooks, OrderHandle, OrderIndex,
+    PrefetchRequest, QueuePosition,
 };
-
-/// Number of messages prefetched together.
-const LOOK_AHEAD_LEN: usize = 32;
 
 /// [`OrderBooks`] with an [`OrderIndex`] of their handles.
 #[derive(Clone, Debug)]
@@ -115,26 +112,7 @@ impl<B: OrderBooks<()>> BooksById for Indexed<B> {
     }
 
     #[inline]
-    fn prefetch(&self, id: OrderId) {
-        self.index.prefetch(id.0);
-    }
-
-    #[inline]
-    fn start_prefetch(&self, request: &PrefetchRequest) -> PrefetchTicket {
-        let PrefetchRequest { id, instrument, side, price } = *request;
-        let (home, hint) = (self.index.prefetch(id.0), self.books.hint(instrument, side, price));
-        PrefetchTicket { id: id.0, home, level: hint.place }
-    }
-
-    #[inline]
-    fn look_ahead(&self, tickets: &mut [PrefetchTicket]) {
-        for group in tickets.chunks(LOOK_AHEAD_LEN) {
-            let mut hints = [Hint::NONE; LOOK_AHEAD_LEN];
-            for (hint, &PrefetchTicket { id, home, level }) in hints.iter_mut().zip(group) {
-                hint.place = level;
-                hint.slot = self.index.peek(home, id).map_or(0, OrderHandle::slot);
-            }
-            self.books.look_ahead(&mut hints[..group.len()]);
-        }
+    fn prefetch(&self, request: &PrefetchRequest) {
+        self.index.prefetch(request.id.0);
     }
 }

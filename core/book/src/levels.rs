@@ -13,6 +13,10 @@ use crate::record::{LevelRecord, NIL, Outside, Queues, key, merged};
 /// Number of orders added to levels outside the cells before another grid is considered.
 const OUTSIDE_ADDS_MIN: u32 = 32;
 
+/// Maximum number of levels and orders moved to another grid for each order added outside the cells. It bounds the
+/// average work per order. Smaller, a side that only grows, as in a snapshot, would keep an unsuitable grid.
+const MOVES_PER_ADD: u32 = 4;
+
 /// Maximum number of levels and orders moved to another grid; a side with more keeps its grid.
 const MOVES_MAX: u32 = 4_096;
 
@@ -183,12 +187,6 @@ impl Levels {
     #[inline(always)]
     pub(crate) fn get_mut(&mut self, index: u32) -> &mut LevelRecord {
         &mut self.records[index as usize]
-    }
-
-    /// Slot of the last order of the level at an index; NIL if it has none, or the index is invalid.
-    #[inline(always)]
-    pub(crate) fn tail_of_any(&self, index: u32) -> u32 {
-        self.records.get(index as usize).map_or(NIL, |level| level.tail)
     }
 
     #[inline(always)]
@@ -474,13 +472,15 @@ impl Levels {
         merged(&self.records, inside, self.ladders.iter(self.side(side).ladder))
     }
 
-    /// Counts an order added outside the cells. True if the count is at least the number of levels and orders
-    /// that a change of grid moves. Checks this only when the count is a power of two.
+    /// Counts an order added outside the cells. True if a change of grid moves at most [`MOVES_PER_ADD`] levels
+    /// and orders for each of these. Checks this only when the count is a power of two.
     fn should_change_grid(&mut self, side: u32) -> bool {
         let book = &mut self.sides[side as usize];
         book.outside_adds = book.outside_adds.saturating_add(1);
         let adds = book.outside_adds;
-        adds >= OUTSIDE_ADDS_MIN && adds.is_power_of_two() && self.moves_at_most(side, adds.min(MOVES_MAX))
+        adds >= OUTSIDE_ADDS_MIN
+            && adds.is_power_of_two()
+            && self.moves_at_most(side, adds.saturating_mul(MOVES_PER_ADD).min(MOVES_MAX))
     }
 
     /// True when a side has at most `moves` levels and orders together; all move when its grid changes.

@@ -57,7 +57,7 @@ mod record;
 mod table;
 
 pub use books::{OrderBooks, state_hash};
-pub use by_id::{BooksById, PrefetchRequest, PrefetchTicket};
+pub use by_id::{BooksById, PrefetchRequest};
 pub use direct::DirectBooks;
 pub use fast::FastBooks;
 pub use feed_books::FeedBooks;

@@ -407,24 +407,8 @@ impl OrderStore for PackedOrders {
     }
 
     #[inline(always)]
-    fn prefetch(&self, id: u64) -> u32 {
-        let home = self.home(id).slot;
-        self.prefetch_slot(home);
-        home
-    }
-
-    #[inline(always)]
-    fn prefetch_slot(&self, slot: u32) {
-        prefetch_index(&self.buckets, (slot / WORDS) as usize);
-    }
-
-    #[inline(always)]
-    fn peek(&self, home: u32, id: u64) -> u32 {
-        // A ticket may be of other books.
-        if (home / WORDS) as usize >= self.buckets.len() {
-            return NIL;
-        }
-        self.with_exact_tag(Home { slot: home, ..self.home(id) })
+    fn prefetch(&self, id: u64) {
+        prefetch_index(&self.buckets, (self.home(id).slot / WORDS) as usize);
     }
 
     #[inline(always)]

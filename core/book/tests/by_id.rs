@@ -67,11 +67,7 @@ fn run<B: BooksById>(shape: Shape) {
         let qty = Qty([u64::from(below(50)), u64::MAX][usize::from(below(400) == 0)]);
         let id = ids.draw(&mut last, &mut random);
         // A prefetch changes nothing, whatever order it names.
-        let mut tickets = [
-            fast.start_prefetch(&PrefetchRequest { id, instrument, side, price }),
-            fast.start_prefetch(&PrefetchRequest::EMPTY),
-        ];
-        fast.look_ahead(&mut tickets);
+        fast.prefetch(&PrefetchRequest { id, instrument, side, price });
         if is_add {
             let order = Order { id, instrument, side, price, qty, data: () };
             let result = fast.add(order);

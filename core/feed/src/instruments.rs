@@ -574,7 +574,7 @@ impl<B: BooksById> Instruments<B> {
     /// Prefetches the memory that a later message needs. Has no other effect.
     #[inline]
     pub fn prefetch(&self, request: &PrefetchRequest) {
-        self.books.start_prefetch(request);
+        self.books.prefetch(request);
     }
 
     /// Prefetches the orders that trade next, at the front of the best levels, and their index entries. Each
@@ -586,8 +586,7 @@ impl<B: BooksById> Instruments<B> {
             self.refreshed = id;
             for side in Side::BOTH {
                 if let Some(Order { id, instrument, side, price, .. }) = self.books.front(id, side) {
-                    let ticket = self.books.start_prefetch(&PrefetchRequest { id, instrument, side, price });
-                    self.books.look_ahead(&mut [ticket]);
+                    self.books.prefetch(&PrefetchRequest { id, instrument, side, price });
                 }
             }
         }

@@ -42,7 +42,6 @@ pub mod iex;
 mod instruments;
 pub mod itch;
 mod line;
-mod look_ahead;
 mod loss;
 mod message_books;
 mod numbering;
@@ -63,7 +62,6 @@ pub use instruments::{
     BuilderCounters, Change, IgnoreUpdates, InstrumentState, Instruments, OtherSymbol, UpdateListener,
 };
 pub use line::{Line, MAX_AHEAD};
-pub use look_ahead::LOOK_AHEAD_LEN;
 pub use loss::{LossConfig, LossModel};
 pub use message_books::MessageBooks;
 pub use recovery::{

@@ -4,8 +4,7 @@
 use std::cell::RefCell;
 
 use tickpath_book::{
-    AddError, BookLimits, BooksById, Level, Order, PackedBooks, PrefetchRequest, PrefetchTicket,
-    QueuePosition,
+    AddError, BookLimits, BooksById, Level, Order, PackedBooks, PrefetchRequest, QueuePosition,
 };
 use tickpath_feed::{BookBuilder, BuilderCounters, MessageBooks, UpdateListener};
 use tickpath_nasdaq::itch50::{OrderDelete, market_event_message};
@@ -67,16 +66,9 @@ impl BooksById for RecordingBooks {
     fn queue_position(&self, id: OrderId) -> Option<QueuePosition> {
         self.books.queue_position(id)
     }
-    fn prefetch(&self, id: OrderId) {
-        self.prefetched.borrow_mut().push(id);
-        self.books.prefetch(id);
-    }
-    fn start_prefetch(&self, request: &PrefetchRequest) -> PrefetchTicket {
+    fn prefetch(&self, request: &PrefetchRequest) {
         self.prefetched.borrow_mut().push(request.id);
-        self.books.start_prefetch(request)
-    }
-    fn look_ahead(&self, tickets: &mut [PrefetchTicket]) {
-        self.books.look_ahead(tickets);
+        self.books.prefetch(request);
     }
 }
 

@@ -26,7 +26,7 @@ impl Digest {
     /// Adds the sum of several fields, each rotated by a different number of bits. The CPU can compute the
     /// rotations in parallel.
     #[inline(always)]
-    pub(crate) fn fields(&mut self, fields: &[u64]) {
+    pub fn fields(&mut self, fields: &[u64]) {
         let rotated = fields.iter().zip(0..).map(|(field, index)| field.rotate_left(index * 11 % u64::BITS));
         self.add(rotated.fold(0, u64::wrapping_add));
     }

@@ -2,7 +2,7 @@
 
 use tickpath_book::{
     AddError, BookLimits, BooksById, Level, Order, OrderChange, OrderGroup, OrderMessages, PackedBooks,
-    PrefetchRequest, PrefetchTicket, QueuePosition, Step,
+    PrefetchRequest, QueuePosition, Step,
 };
 use tickpath_types::{InstrumentId, OrderId, Price, Qty, Side};
 
@@ -196,19 +196,9 @@ impl BooksById for GrowingBooks {
     }
 
     #[inline(always)]
-    fn prefetch(&self, id: OrderId) {
-        self.books.prefetch(id);
-    }
-
-    #[inline(always)]
-    fn start_prefetch(&self, request: &PrefetchRequest) -> PrefetchTicket {
+    fn prefetch(&self, request: &PrefetchRequest) {
         let instrument = self.number(request.instrument);
-        self.books.start_prefetch(&PrefetchRequest { instrument, ..*request })
-    }
-
-    #[inline(always)]
-    fn look_ahead(&self, tickets: &mut [PrefetchTicket]) {
-        self.books.look_ahead(tickets);
+        self.books.prefetch(&PrefetchRequest { instrument, ..*request });
     }
 
     #[inline(always)]

@@ -78,6 +78,7 @@ pub use packet::{Packet, Segment, Transport};
 pub use protocol::{RecordedProtocol, Source};
 pub use protocol_name::Protocol;
 pub use protocols::dbn::{DBN_LEVELS_MAX, DbnLevel, DbnLevelRecords, DbnOrders, DbnRecord, DbnSchema};
+pub use protocols::event_books::{EVENT_GROUP_LEN, EventBooks};
 pub use protocols::events::{EventFormat, Events, apply_at_once, size_of_events};
 pub use protocols::itch::{Itch, size_of_messages};
 pub use protocols::lobster::Lobster;

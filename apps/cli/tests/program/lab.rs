@@ -61,7 +61,7 @@ fn a_report_that_cannot_be_written_is_refused_before_anything_is_measured() {
 
 #[test]
 fn rows_without_recordings_or_valgrind_have_the_reason() {
-    let filter = "dbn_books,lobster_books,book_instructions";
+    let filter = "dbn_recorded,lobster_recorded,book_instructions";
     let output = tickpath()
         .args(["lab", "bench", "--quick", "--rounds", "1", "--json", "-", "--filter", filter])
         .env("TICKPATH_DATA", "/nowhere")

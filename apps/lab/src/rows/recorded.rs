@@ -1,44 +1,88 @@
-//! Applies real recordings repeatedly: reads the uncompressed file contents in memory and builds full books.
-
-mod books;
+//! Applies DBN and LOBSTER recordings repeatedly: reads the uncompressed file contents in memory and builds full
+//! books.
 
 use std::fs::File;
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
-use tickpath_book::{FastBooks, OrderBooks};
+use tickpath_book::{BookLimits, BooksById, Indexed, PackedBooks};
 use tickpath_capture::{DbnReader, Depth, EventReader, LobsterReader, RecordedEvent, decompress};
+use tickpath_feed::IgnoreUpdates;
+use tickpath_flowgen::ItchDayConfig;
+use tickpath_recording::{Digest, EVENT_GROUP_LEN, EventBooks, EventKind};
 use tickpath_reference::ReferenceBooks;
-
-use books::RecordedBooks;
+use tickpath_types::InstrumentId;
 
 use super::prelude::*;
+use crate::event_days;
+use crate::touch::{Recorder, side_index};
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[
     on_one_core(
-        &[row("dbn_books", "ns")
-            .note(
-                "a record out of DBN bytes in memory, read as tickpath replay reads it, into full \
-                 order-by-order books; the files over and over, each time into new books, whose creation is not \
-                 timed",
-            )
-            .reference("hftbacktest depth 14-53 ns/update, price levels only")],
-        |lab| open(lab, &DBN_FILES),
+        &[
+            row("dbn_decode_and_touch", "ns").note(
+                "a record of the day of dbn_books: read into an event, every field folded into a checksum; and, \
+                 added, the cache lines that it needs in the layout of itch_touch",
+            ),
+            row("dbn_books", "ns")
+                .note(
+                    "a record out of DBN bytes in memory, read as tickpath replay reads it, into full \
+                     order-by-order books of 500 symbols; a day with the order flow of generate itch",
+                )
+                .limit("dbn_decode_and_touch")
+                .goal(Goal::RatioAtMost(2.4))
+                .reference("hftbacktest depth 14-53 ns/update, price levels only"),
+        ],
+        |lab| {
+            let flow = flow(lab, DBN_MESSAGES, ItchDayConfig::itch_500().symbols);
+            open_generated(lab, &flow, event_days::dbn(&flow)?, Format::Dbn)
+        },
     ),
     on_one_core(
-        &[row("lobster_books", "ns")
-            .note(
-                "a line of a LOBSTER message file in memory, text parsed as tickpath replay parses it, into \
-                 full order-by-order books; the file over and over, each time into new books, whose creation is \
-                 not timed",
-            )
-            .reference("hftbacktest depth 14-53 ns/update, price levels only")],
-        |lab| open(lab, &LOBSTER_FILES),
+        &[row("dbn_recorded", "ns").note(
+            "as dbn_books, with recordings of one instrument of CME: the files over and over, each time into new \
+             books, whose creation is not timed",
+        )],
+        |lab| open_recorded(lab, &DBN_FILES),
+    ),
+    on_one_core(
+        &[
+            row("lobster_decode_and_touch", "ns").note(
+                "a line of the day of lobster_books: parsed into an event, every field folded into a checksum; \
+                 and, added, the cache lines that it needs in the layout of itch_touch",
+            ),
+            row("lobster_books", "ns")
+                .note(
+                    "a line of a LOBSTER message file in memory, text parsed as tickpath replay parses it, into \
+                     the full order-by-order books of its symbol; a day with the order flow of generate itch",
+                )
+                .limit("lobster_decode_and_touch")
+                .goal(Goal::RatioAtMost(2.4))
+                .reference("hftbacktest depth 14-53 ns/update, price levels only"),
+        ],
+        |lab| {
+            let flow = flow(lab, LOBSTER_MESSAGES, 1);
+            let format = Format::Lobster { levels: None };
+            open_generated(lab, &flow, event_days::lobster(&flow)?, format)
+        },
+    ),
+    on_one_core(
+        &[row("lobster_recorded", "ns").note(
+            "as lobster_books, with a recording of the best level of one stock of Nasdaq: the file over and over, \
+             each time into new books, whose creation is not timed",
+        )],
+        |lab| open_recorded(lab, &LOBSTER_FILES),
     ),
 ];
 
-/// Approximate number of messages of a full round.
-const MESSAGES: usize = 2_000_000;
+/// Messages of the order flow of a generated day in a full round, and number of them for each resting order.
+const DBN_MESSAGES: usize = 2_500_000;
+const LOBSTER_MESSAGES: usize = 1_000_000;
+const MESSAGES_PER_LIVE: u64 = 25;
+/// Minimum number of messages of a generated day.
+const MESSAGES_MIN: u64 = 50_000;
+/// Approximate number of messages of recordings in a full round.
+const RECORDED_MESSAGES: usize = 2_000_000;
 /// Environment variable for the folder of the recordings; the default is `shared/data` beside the repository.
 const DATA_VARIABLE: &str = "TICKPATH_DATA";
 const DATA_DEFAULT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../../shared/data");
@@ -49,14 +93,20 @@ struct Recording {
     format: Format,
     /// Expected result of a pass, computed with the reference model.
     outcome: Outcome,
+    /// Checksum of all fields of all events.
+    checksum: u64,
+    /// Limits of the books.
+    limits: BookLimits,
     /// Maximum number of orders that rest at a time.
     live_max: u32,
+    /// Touches the memory that all events need.
+    touching: Box<dyn FnMut() -> u64>,
 }
 
 #[derive(Clone, Copy)]
 enum Format {
     Dbn,
-    Lobster { levels: u32 },
+    Lobster { levels: Option<u32> },
 }
 
 /// The result of one pass over a recording.
@@ -75,28 +125,61 @@ const DBN_FILES: [(&str, Format); 2] = [
 ];
 /// Order-by-order recordings from Nasdaq, limited to events at the best level.
 const LOBSTER_FILES: [(&str, Format); 1] =
-    [("lobster/AMZN_2012-06-21_message_level1_part1.csv.gz", Format::Lobster { levels: 1 })];
-/// Maximum number of orders, larger than in any recording.
-const ORDERS_MAX: u32 = 1 << 18;
+    [("lobster/AMZN_2012-06-21_message_level1_part1.csv.gz", Format::Lobster { levels: Some(1) })];
+/// Limits of the reference model's books, larger than any recording.
+const REFERENCE_LIMITS: BookLimits = BookLimits::new(InstrumentId(1_000), 1 << 20);
 
-fn open(lab: &Lab<'_>, files: &[(&str, Format)]) -> anyhow::Result<Round> {
+/// Settings of a generated day.
+fn flow(lab: &Lab<'_>, messages: usize, symbols: u32) -> ItchDayConfig {
+    let messages = (lab.context.effort.count(messages) as u64).max(MESSAGES_MIN);
+    ItchDayConfig { messages, symbols, live: (messages / MESSAGES_PER_LIVE) as u32, seed: 1 }
+}
+
+fn open_generated(
+    lab: &Lab<'_>,
+    flow: &ItchDayConfig,
+    bytes: Vec<u8>,
+    format: Format,
+) -> anyhow::Result<Round> {
+    let mut day = Recording::new(bytes, format)?;
+    ensure!(day.outcome.unknown == 0, "{:?}: events about orders that do not rest", day.outcome);
+    let note = format!(
+        "{} events, up to {} live orders of {} symbols",
+        day.outcome.events, day.live_max, flow.symbols
+    );
+    each_round(lab, move |context| {
+        let ticks = [day.decode(context)?, day.touch(context)?, day.books(context)?];
+        let [decode, touch, books] = ticks.map(|ticks| context.nanos_each(ticks, day.outcome.events));
+        let limit = Sample::with_note(decode + touch, format!("{decode:.1} + {touch:.1} ns"));
+        Ok([limit, Sample::with_note(books, note.clone())])
+    })
+}
+
+fn open_recorded(lab: &Lab<'_>, files: &[(&str, Format)]) -> anyhow::Result<Round> {
     let load = |(file, format): &(&str, Format)| {
         let path = data_file(file)?;
-        Recording::load(&path, *format).with_context(|| path.display().to_string())
+        let mut bytes = Vec::new();
+        decompress(File::open(&path)?)?.read_to_end(&mut bytes)?;
+        Recording::new(bytes, *format).with_context(|| path.display().to_string())
     };
-    let recordings: Vec<Recording> = files.iter().map(load).collect::<anyhow::Result<_>>()?;
+    let mut recordings: Vec<Recording> = files.iter().map(load).collect::<anyhow::Result<_>>()?;
     let events: u64 = recordings.iter().map(|recording| recording.outcome.events).sum();
-    let passes = (lab.context.effort.count(MESSAGES) as u64).div_ceil(events);
+    let passes = (lab.context.effort.count(RECORDED_MESSAGES) as u64).div_ceil(events);
     let note = note(&recordings, files);
     each_round(lab, move |context| {
-        let mut ticks = 0;
+        let (mut decode, mut touch, mut books) = (0, 0, 0);
         for _ in 0..passes {
-            for recording in &recordings {
-                ticks += recording.pass(context)?;
+            for recording in &mut recordings {
+                decode += recording.decode(context)?;
+                touch += recording.touch(context)?;
+                books += recording.books(context)?;
             }
         }
-        let each = context.nanos_each(ticks, passes * events);
-        Ok([Sample::with_note(each, note.clone())])
+        let [decode, touch, books] = [decode, touch, books].map(|it| context.nanos_each(it, passes * events));
+        let note = format!(
+            "{note}; decode and touch, as in the limits of generated days, {decode:.1} + {touch:.1} ns"
+        );
+        Ok([Sample::with_note(books, note)])
     })
 }
 
@@ -121,25 +204,47 @@ fn note(recordings: &[Recording], files: &[(&str, Format)]) -> String {
     words.collect::<Vec<_>>().join(" and ")
 }
 
+/// Calls a function with a reader of a recording's bytes.
+macro_rules! with_reader {
+    ($bytes:expr, $format:expr, $function:ident($($argument:expr),*)) => {
+        match $format {
+            Format::Dbn => $function(DbnReader::new($bytes)?, $($argument),*),
+            Format::Lobster { levels } => {
+                $function(LobsterReader::new($bytes, "LOBSTER", Depth::Partial { levels }), $($argument),*)
+            }
+        }
+    };
+}
+
 impl Recording {
-    fn load(path: &Path, format: Format) -> anyhow::Result<Recording> {
-        let mut bytes = Vec::new();
-        decompress(File::open(path)?)?.read_to_end(&mut bytes)?;
-        let (outcome, live_max) = match format {
-            Format::Dbn => reference_outcome(DbnReader::new(&bytes[..])?)?,
-            Format::Lobster { levels } => reference_outcome(lobster(&bytes, levels))?,
-        };
-        Ok(Recording { bytes, format, outcome, live_max })
+    fn new(bytes: Vec<u8>, format: Format) -> anyhow::Result<Recording> {
+        let (outcome, live_max, checksum) = with_reader!(&bytes[..], format, reference_outcome())?;
+        let (recorder, symbols) = with_reader!(&bytes[..], format, record())?;
+        let limits = BookLimits::new(InstrumentId(symbols), live_max + live_max / 4 + 1_000);
+        let touching = recorder.finish()?;
+        Ok(Recording { bytes, format, outcome, checksum, limits, live_max, touching })
+    }
+
+    /// Returns the ticks to read all events.
+    fn decode(&self, context: &Context) -> anyhow::Result<u64> {
+        let (ticks, checksum) = with_reader!(black_box(&self.bytes[..]), self.format, timed_decode(context))?;
+        ensure!(checksum == self.checksum, "the checksum of all events is {checksum:#018x}");
+        Ok(ticks)
+    }
+
+    /// Returns the ticks to touch the memory that all events need.
+    fn touch(&mut self, context: &Context) -> anyhow::Result<u64> {
+        context.timed(|| {
+            black_box((self.touching)());
+            Ok(())
+        })
     }
 
     /// Returns the ticks of one pass into new books, so that no state remains from the last pass. Creation
     /// and check of the books are not timed.
-    fn pass(&self, context: &Context) -> anyhow::Result<u64> {
+    fn books(&self, context: &Context) -> anyhow::Result<u64> {
         let bytes = black_box(&self.bytes[..]);
-        let (ticks, outcome) = match self.format {
-            Format::Dbn => timed(context, DbnReader::new(bytes)?, self.live_max),
-            Format::Lobster { levels } => timed(context, lobster(bytes, levels), self.live_max),
-        }?;
+        let (ticks, outcome) = with_reader!(bytes, self.format, timed_books(context, self.limits))?;
         let expected = self.outcome;
         ensure!(
             outcome == expected,
@@ -149,41 +254,84 @@ impl Recording {
     }
 }
 
-fn lobster(bytes: &[u8], levels: u32) -> LobsterReader<&[u8]> {
-    LobsterReader::new(bytes, "LOBSTER", Depth::Partial { levels: Some(levels) })
+fn timed_decode(mut reader: impl EventReader, context: &Context) -> anyhow::Result<(u64, u64)> {
+    let (mut event, mut digest) = (RecordedEvent::NOTHING, Digest::default());
+    let ticks = context.timed(|| {
+        while reader.read_event(&mut event)? {
+            digest.event(&event);
+        }
+        Ok(())
+    })?;
+    Ok((ticks, black_box(digest.checksum)))
 }
 
 /// Returns the ticks to read all events and apply them to books, and the final state of the books.
-fn timed(context: &Context, mut reader: impl EventReader, live_max: u32) -> anyhow::Result<(u64, Outcome)> {
-    let mut books = RecordedBooks::<FastBooks>::new(live_max, reader.info());
-    let mut event = RecordedEvent::NOTHING;
+fn timed_books(
+    mut reader: impl EventReader,
+    context: &Context,
+    limits: BookLimits,
+) -> anyhow::Result<(u64, Outcome)> {
+    let mut books = EventBooks::new(PackedBooks::new(limits), reader.info());
+    let mut group = [RecordedEvent::NOTHING; EVENT_GROUP_LEN];
     let ticks = context.timed(|| {
-        // Apply each event at once, while the branch predictor and caches are still warm from reading it.
-        while reader.read_event(&mut event)? {
-            books.handle_event(&event);
+        loop {
+            let mut len = 0;
+            while len < group.len() && reader.read_event(&mut group[len])? {
+                len += 1;
+            }
+            books.handle_events(1, &group[..len], &mut IgnoreUpdates, |_, _, _, _| {});
+            if len < group.len() {
+                return Ok(());
+            }
         }
-        Ok(())
     })?;
     Ok((ticks, Outcome::of(&books)?))
 }
 
-/// Returns the final state of the reference model, and the maximum number of resting orders.
-fn reference_outcome(mut reader: impl EventReader) -> anyhow::Result<(Outcome, u32)> {
-    let mut books = RecordedBooks::<ReferenceBooks>::new(ORDERS_MAX, reader.info());
-    let mut live_max = 0;
+/// Returns the final state of the reference model, the maximum number of resting orders, and the checksum of all
+/// events.
+fn reference_outcome(mut reader: impl EventReader) -> anyhow::Result<(Outcome, u32, u64)> {
+    let mut books = EventBooks::new(Indexed::<ReferenceBooks>::new(REFERENCE_LIMITS), reader.info());
+    let (mut live_max, mut digest) = (0, Digest::default());
     while let Some(event) = reader.next_event()? {
-        books.handle_event(&event);
+        digest.event(&event);
+        books.handle_events(1, &[event], &mut IgnoreUpdates, |_, _, _, _| {});
         live_max = live_max.max(books.books().order_count());
     }
-    Ok((Outcome::of(&books)?, live_max))
+    Ok((Outcome::of(&books)?, live_max, digest.checksum))
+}
+
+/// Returns the changes of orders, and the number of symbols.
+fn record(mut reader: impl EventReader) -> anyhow::Result<(Recorder, u16)> {
+    let do_fills_change_books = !reader.info().sums_fills;
+    let mut recorder = Recorder::default();
+    while let Some(event) = reader.next_event()? {
+        let instrument = u16::try_from(event.instrument)?;
+        match event.kind {
+            EventKind::Add { order_id, level, qty } => {
+                recorder.add(order_id, side_index(instrument, level.side), level.price, qty);
+            }
+            EventKind::Delete { order_id, qty: Some(by), .. } | EventKind::Reduce { order_id, by, .. } => {
+                recorder.reduce(order_id, by);
+            }
+            EventKind::Fill { order_id, qty, in_auction: false, .. } if do_fills_change_books => {
+                recorder.reduce(order_id, qty);
+            }
+            EventKind::Modify { order_id, level, qty } => recorder.modify(order_id, level.price, qty),
+            _ => {}
+        }
+    }
+    Ok((recorder, u16::try_from(reader.symbols().len())?))
 }
 
 impl Outcome {
-    fn of<B: OrderBooks<()>>(books: &RecordedBooks<B>) -> anyhow::Result<Outcome> {
-        ensure!(books.contradictions == 0, "{} events contradict the books", books.contradictions);
+    fn of<B: BooksById>(books: &EventBooks<B>) -> anyhow::Result<Outcome> {
+        let counters = books.counters();
+        let contradictions = counters.beyond_qty + counters.duplicate_order + counters.refused;
+        ensure!(contradictions == 0, "the events contradict the books: {counters:?}");
         Ok(Outcome {
-            events: books.events,
-            unknown: books.unknown,
+            events: counters.messages,
+            unknown: counters.unknown_order,
             live: books.books().order_count(),
             state_hash: books.books().state_hash(),
         })
@@ -206,7 +354,9 @@ mod tests {
                 println!("skipped: {file} is not there");
                 continue;
             };
-            let recording = Recording::load(&path, *format).unwrap();
+            let mut bytes = Vec::new();
+            decompress(File::open(&path).unwrap()).unwrap().read_to_end(&mut bytes).unwrap();
+            let recording = Recording::new(bytes, *format).unwrap();
             let report = replay(&path, &ReplayOptions::default(), &StopSignal::new(), &mut |_| {}).unwrap();
             let report = &report.files[0];
             assert_eq!(recording.outcome.events, report.messages);

@@ -6,19 +6,30 @@ use tickpath_feed::xdp::{BookBuilder, Channel, Message};
 use tickpath_feed::{self as feed, IgnoreUpdates, MessageBooks};
 use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig, append_record, pcap_header, xdp_group};
 use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
-use tickpath_nyse::{Messages, Packet};
+use tickpath_nyse::{Fields, Message as XdpMessage, Messages, Packet, decode};
+use tickpath_recording::Digest;
 use tickpath_reference::ReferenceBooks;
-use tickpath_types::{InstrumentId, Nanos, Sequence, Side};
+use tickpath_types::{InstrumentId, Nanos, Price, Qty, Sequence, Side};
 use xxhash_rust::xxh3::Xxh3;
 
 use super::prelude::*;
+use crate::touch::{Recorder, side_index};
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
-    &[row("xdp_books", "ns").note(
-        "a message of a synthetic day of NYSE's Integrated Feed (generate xdp, 500 symbols, two \
-             channels) in memory: pcap, Ethernet, IPv4 and UDP framing, the channel's numbers checked, \
-             decoded, applied to full books; packets as bursts fill them, and full ones in the note",
-    )],
+    &[
+        row("xdp_decode_and_touch", "ns").note(
+            "a message of the day of xdp_books: framed, numbers checked, decoded, every field folded into a \
+             checksum; and, added, the cache lines that it needs in the layout of itch_touch",
+        ),
+        row("xdp_books", "ns")
+            .note(
+                "a message of a synthetic day of NYSE's Integrated Feed (generate xdp, 500 symbols, two \
+                 channels) in memory: pcap, Ethernet, IPv4 and UDP framing, the channel's numbers checked, \
+                 decoded, applied to full books; packets as bursts fill them, and full ones in the note",
+            )
+            .limit("xdp_decode_and_touch")
+            .goal(Goal::RatioAtMost(2.4)),
+    ],
     open,
 )];
 
@@ -26,6 +37,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_one_core(
 const MIDNIGHT: Nanos = Nanos::from_secs(1_795_150_800);
 /// Time of the close since midnight. A capture ends before it, because the close empties all books.
 const CLOSE: Nanos = Nanos::from_secs(20 * 3_600);
+/// Above the highest symbol index of the day minus the lowest one.
+const INSTRUMENTS_MAX: u32 = 1 << 12;
 /// Number of messages of the order flow in a full round, and number of them for each resting order.
 const MESSAGES: usize = 5_000_000;
 const MESSAGES_PER_LIVE: u64 = 25;
@@ -48,10 +61,18 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let expected = itch_levels(&flow)?;
     let mut bursts = Capture::new(XdpDayConfig { flow, ..XdpDayConfig::xdp_500() })?;
     let mut full = Capture::new(XdpDayConfig { window_ns: FULL_WINDOW_NS, ..bursts.config })?;
+    let mut touching = bursts.touching()?;
+    let checksum = bursts.checksum()?;
     // `bursts` and `full` have the same messages, so they lead to the same books.
     bursts.state_hash = bursts.reference_hash(expected)?;
     full.state_hash = bursts.state_hash;
     each_round(lab, move |context| {
+        let decode = bursts.decode(context, checksum)?;
+        let touch = context.timed(|| {
+            black_box(touching());
+            Ok(())
+        })?;
+        let touch = context.nanos_each(touch, bursts.messages);
         let value = bursts.pass(context)?;
         let of_full = full.pass(context)?;
         let note = format!(
@@ -59,7 +80,8 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
             bursts.mean_per_packet(),
             full.mean_per_packet()
         );
-        Ok([Sample::with_note(value, note)])
+        let limit = Sample::with_note(decode + touch, format!("{decode:.1} + {touch:.1} ns"));
+        Ok([limit, Sample::with_note(value, note)])
     })
 }
 
@@ -93,22 +115,44 @@ impl Capture {
         BookBuilder::new(B::new(limits(&self.config.flow)), MIDNIGHT)
     }
 
-    /// Reads the capture, checks the channels' sequence numbers, and applies the messages to books.
-    fn apply<B: BooksById>(&self, builder: &mut BookBuilder<B>) -> anyhow::Result<()> {
+    /// Reads the capture, checks the channels' sequence numbers, and passes the messages on.
+    #[inline(always)]
+    fn apply(&self, target: &mut impl Target) -> anyhow::Result<()> {
         let mut rows = [1; u8::MAX as usize];
         let mut count = 0;
         let mut packets = Packets::new(black_box(&self.bytes[..]));
         while packets.fill()? {
-            let walk = MessageIter {
+            count += target.take(MessageIter {
                 packets: packets.block(),
                 rows: &mut rows,
                 channel: Channel(0),
                 messages: None,
-            };
-            count += builder.handle_batch(walk, &mut IgnoreUpdates);
+            })?;
         }
         ensure!(count == self.messages, "{count} messages of {} were in their rows", self.messages);
         Ok(())
+    }
+
+    /// Returns the nanoseconds per message to decode all messages.
+    fn decode(&self, context: &Context, checksum: u64) -> anyhow::Result<f64> {
+        let mut digest = Digest::default();
+        let ticks = context.timed(|| self.apply(&mut digest))?;
+        ensure!(digest.checksum == checksum, "the checksum of all messages is {:#018x}", digest.checksum);
+        Ok(context.nanos_each(ticks, self.messages))
+    }
+
+    /// Returns the checksum of all fields of all messages.
+    fn checksum(&self) -> anyhow::Result<u64> {
+        let mut digest = Digest::default();
+        self.apply(&mut digest)?;
+        Ok(digest.checksum)
+    }
+
+    /// Prepares a loop that touches the memory that all messages need.
+    fn touching(&self) -> anyhow::Result<Box<dyn FnMut() -> u64>> {
+        let mut recorder = Recorder::default();
+        self.apply(&mut recorder)?;
+        recorder.finish()
     }
 
     /// Returns the nanoseconds per message of one pass into new books. Creation and check of the books are
@@ -126,6 +170,74 @@ impl Capture {
         );
         Ok(context.nanos_each(ticks, self.messages))
     }
+}
+
+/// Takes the messages of a part of a capture, and returns their number.
+trait Target {
+    fn take<'a>(&mut self, messages: impl Iterator<Item = Message<'a>>) -> anyhow::Result<u64>;
+}
+
+impl<B: BooksById> Target for BookBuilder<B> {
+    #[inline(always)]
+    fn take<'a>(&mut self, messages: impl Iterator<Item = Message<'a>>) -> anyhow::Result<u64> {
+        Ok(self.handle_batch(messages, &mut IgnoreUpdates))
+    }
+}
+
+/// Decodes messages and folds every field into the checksum.
+impl Target for Digest {
+    #[inline(always)]
+    fn take<'a>(&mut self, messages: impl Iterator<Item = Message<'a>>) -> anyhow::Result<u64> {
+        let mut count = 0;
+        for message in messages {
+            decode(message.bytes, &mut Fields(|fields: &[u64]| self.fields(fields)))?;
+            count += 1;
+        }
+        Ok(count)
+    }
+}
+
+/// Records the changes of orders.
+impl Target for Recorder {
+    fn take<'a>(&mut self, messages: impl Iterator<Item = Message<'a>>) -> anyhow::Result<u64> {
+        let mut count = 0;
+        for message in messages {
+            count += 1;
+            // The day's prices have one scale for each symbol, so that the touched levels are those of the books.
+            match XdpMessage::parse(message.bytes)? {
+                XdpMessage::AddOrder(add) => {
+                    let side = side_index(
+                        u16::try_from(add.symbol_index.get() % INSTRUMENTS_MAX)?,
+                        add.side.side().context("a side")?,
+                    );
+                    self.add(add.order_id.get(), side, price(add.price.get()), qty(add.volume.get()));
+                }
+                XdpMessage::ModifyOrder(modify) => {
+                    self.modify(modify.order_id.get(), price(modify.price.get()), qty(modify.volume.get()));
+                }
+                XdpMessage::DeleteOrder(delete) => {
+                    self.remove(delete.order_id.get());
+                }
+                XdpMessage::OrderExecution(execution) => {
+                    self.reduce(execution.order_id.get(), qty(execution.volume.get()));
+                }
+                XdpMessage::ReplaceOrder(replace) => {
+                    let (id, new_id) = (replace.order_id.get(), replace.new_order_id.get());
+                    self.replace(id, new_id, price(replace.price.get()), qty(replace.volume.get()));
+                }
+                _ => {}
+            }
+        }
+        Ok(count)
+    }
+}
+
+fn price(units: u32) -> Price {
+    Price(i64::from(units))
+}
+
+fn qty(volume: u32) -> Qty {
+    Qty(u64::from(volume))
 }
 
 /// Iterates over the messages of packets that are in sequence; ends at a packet that is not.

@@ -5,8 +5,8 @@ use std::time::Duration;
 
 use tickpath_capture::{CaptureError, Position, ReadError, Recording};
 use tickpath_recording::{
-    BookSize, EventFormat, Events, Listener, PART_LEN, Pass, RecordedEvent, Replay, Source, WorkStep,
-    apply_at_once, size_of_events,
+    BookSize, EVENT_GROUP_LEN, EventFormat, Events, Listener, PART_LEN, Pass, RecordedEvent, Replay, Source,
+    WorkStep, apply_at_once, size_of_events,
 };
 use tickpath_types::InstrumentId;
 
@@ -96,8 +96,7 @@ pub(super) fn replay<F: EventFormat>(
 /// Reads the next events and adds them to the checksum. The cost of this step excludes the time for reading
 /// and unpacking the file.
 ///
-/// With `is_applied`, applies each event as soon as it is read, while branch predictor and caches are still
-/// warm from reading it.
+/// With `is_applied`, applies each group of events as soon as it is read, while the caches still hold it.
 fn read<F: EventFormat>(
     recording: &mut Recording,
     block: &mut Block,
@@ -111,17 +110,19 @@ fn read<F: EventFormat>(
     let len_max = if is_applied { PART_LEN } else { BLOCK_LEN };
     pass.begin_part(if is_applied { PART_LEN } else { 0 });
     let mut event = RecordedEvent::NOTHING;
+    let mut applied_len = 0;
     let read_before = recording.meter().read_ns();
     pass.listener.on_step(WorkStep::Other);
     while block.events.len() < len_max && !block.is_last {
         match recording.read_event(&mut event) {
             Ok(true) => {
                 replay.digest(&event);
-                if is_applied {
-                    apply_at_once(replay, pass, block.events.len(), &event);
-                }
                 block.events.push(event);
                 block.positions.push(recording.reader().position());
+                if is_applied && block.events.len() - applied_len == EVENT_GROUP_LEN {
+                    apply_at_once(replay, pass, applied_len, &block.events[applied_len..]);
+                    applied_len = block.events.len();
+                }
             }
             Ok(false) => block.is_last = true,
             Err(CaptureError::Read {
@@ -136,6 +137,9 @@ fn read<F: EventFormat>(
                 block.is_last = true;
             }
         }
+    }
+    if is_applied {
+        apply_at_once(replay, pass, applied_len, &block.events[applied_len..]);
     }
     let unpacking = Duration::from_nanos(recording.meter().read_ns() - read_before);
     pass.listener.step_excluding(unpacking, WorkStep::Framed);

@@ -173,7 +173,7 @@ fn decode<M>(
             message: number,
         };
         len += 1;
-        if kind == Operation::REPLACES {
+        if kind & Operation::REPLACES != 0 {
             let Home { slot, tag, is_exact } = books.orders.home(protocol.new_id(&message).0);
             prefetch_index(orders, slot as usize);
             at!(mut operations, len) = Operation {
@@ -283,6 +283,7 @@ impl Applied {
 pub(super) fn advance<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -> Step {
     let is_own = group.shape == shape(books);
     loop {
+        // A level opened outside the cells may have changed a grid, also since the last turn of this loop.
         if is_own && group.grid_changes != books.levels.grid_changes {
             update_cells(&books.levels, group);
         }
@@ -314,7 +315,8 @@ pub(super) fn advance<const REPORTS: bool>(books: &mut PackedBooks, group: &mut 
                 let index = usize::from(group.operations[group.at - 1].message);
                 let side = side_of(side);
                 let price = Price(crate::record::key(side, Price(key)));
-                return Step::Applied { index, side, price, qty: Qty(qty.into()), crosses };
+                let is_added = group.operations[group.at - 1].kind & Operation::ADDS != 0;
+                return Step::Applied { index, side, price, qty: Qty(qty.into()), is_added, crosses };
             }
             Stop::Exception => {
                 let op = group.operations[group.at];
@@ -395,6 +397,22 @@ fn apply_outside(books: &mut PackedBooks, group: &mut OrderGroup) -> Option<Appl
     let qty = if op.kind & Operation::REDUCES != 0 { u64::from(op.qty) } else { record.qty };
     if levels.is_cell(record.level) || (side ^ op.side) > 1 || qty > record.qty {
         return None;
+    }
+    if op.kind & Operation::MODIFIES != 0 {
+        let other_side = side ^ op.side;
+        if op.kind & Operation::STATES_SIDE != 0 && other_side != 0 {
+            return None;
+        }
+        // The key of the same price on the other side has inverted bits.
+        if key == op.key ^ -i64::from(other_side) {
+            let less = record.qty.checked_sub(op.qty.into()).filter(|_| op.qty != 0)?;
+            orders.set_qty(slot, op.qty.into());
+            levels.get_mut(record.level).qty -= less;
+            // No order is added.
+            group.operations[group.at + 1].kind = Operation::IS_NEW;
+            group.at += 2;
+            return Some(Applied::new(side, key, less as u32));
+        }
     }
     group.at += 1;
     let level = levels.get_mut(record.level);
@@ -495,17 +513,32 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
         }
         let level = &mut at!(mut levels, index);
         let qty = at!(orders, slot as usize + QTY);
-        if op.kind & Operation::REDUCES != 0 && op.qty != qty {
-            if op.qty > qty {
+        let modifies = op.kind & Operation::MODIFIES != 0;
+        let other_side = side_index ^ op.side;
+        // The key of the same price on the other side has inverted bits.
+        let keeps_price = modifies & (level.key == op.key ^ -i64::from(other_side));
+        let reduces = (op.kind & Operation::REDUCES != 0) & (op.qty != qty);
+        if reduces | modifies {
+            let states_side = op.kind & Operation::STATES_SIDE != 0;
+            let left = if modifies { op.qty } else { qty.wrapping_sub(op.qty) };
+            // An order beyond its quantity, a larger one in its place, none left of it, or on the other side.
+            if ((reduces | keeps_price) & ((left > qty) | (left == 0))) | (states_side & (other_side != 0)) {
                 break Stop::Exception;
             }
-            at!(mut orders, slot as usize + QTY) = qty - op.qty;
-            level.qty -= u64::from(op.qty);
-            at += 1;
-            if REPORTS {
-                break Stop::Applied(Applied::new(side_index, level.key, op.qty));
+            if reduces | keeps_price {
+                at!(mut orders, slot as usize + QTY) = left;
+                level.qty -= u64::from(qty - left);
+                at += 1;
+                if modifies {
+                    // No order is added.
+                    at!(mut operations, at).kind = Operation::IS_NEW;
+                    at += 1;
+                }
+                if REPORTS {
+                    break Stop::Applied(Applied::new(side_index, level.key, qty - left));
+                }
+                continue;
             }
-            continue;
         }
         let (prev, next) = (at!(orders, slot as usize + PREV), at!(orders, slot as usize + NEXT));
         // Without a neighbour these write to the bucket of NIL.

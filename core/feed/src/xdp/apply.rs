@@ -7,28 +7,46 @@ use tickpath_nyse::{
     RetailPriceImprovement, SecurityStatus, SecurityStatusCode, SourceTimeReference, SymbolClear,
     SymbolIndexMapping, TradeCancel,
 };
-use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Price, Qty, TradingState, UpdateKind};
+use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Price, Qty, Side, TradingState, UpdateKind};
 
 use super::message::Channel;
-use super::state::State;
+use super::state::{State, order_key};
 use crate::instruments::{Change, UpdateListener};
 
 /// Message listener that applies one XDP message to the books.
 pub(super) struct Apply<'a, B, L> {
     pub(super) state: &'a mut State<B>,
     pub(super) channel: Channel,
-    /// The instrument of an order message, if it was looked up before; else 0.
-    pub(super) instrument: InstrumentId,
+    pub(super) known: Known,
     pub(super) out: &'a mut L,
 }
 
+/// The symbol of a message that was looked up before the message is applied.
+#[derive(Clone, Copy)]
+pub(super) struct Known {
+    /// The instrument; 0 if none was looked up.
+    pub(super) instrument: InstrumentId,
+    /// The SymbolSeqNum that the message should have; its own one is recorded.
+    pub(super) expected_seq: u32,
+}
+
+impl Known {
+    pub(super) const NONE: Known = Known { instrument: InstrumentId(0), expected_seq: 0 };
+}
+
 impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
-    /// Returns the instrument of a symbol index and records a message's SymbolSeqNum. If the index is
-    /// unmapped, counts the message and returns `None`.
+    /// Returns the instrument of a symbol index and records a message's SymbolSeqNum, unless that was done
+    /// before. If the index is unmapped, counts the message and returns `None`.
     #[inline(always)]
     fn instrument(&mut self, symbol_index: u32, symbol_seq_num: u32) -> Option<InstrumentId> {
-        let known = self.instrument;
-        let id = if known.0 == 0 { self.state.symbols.find(symbol_index) } else { known };
+        let Known { instrument: id, expected_seq } = self.known;
+        if id.0 != 0 {
+            if expected_seq != symbol_seq_num {
+                self.state.note_seq_gap(id, expected_seq);
+            }
+            return Some(id);
+        }
+        let id = self.state.symbols.find(symbol_index);
         if id.0 == 0 {
             self.state.instruments.count_unmapped(id);
             return None;
@@ -67,6 +85,43 @@ impl<B: BooksById, L: UpdateListener> Apply<'_, B, L> {
             }
             None => self.state.instruments.count_refused(id),
         }
+    }
+
+    /// Adds the new order of a replacement, whose old order on `side` was removed, and reports it.
+    pub(super) fn add_replacement(&mut self, message: &ReplaceOrder, side: Side) {
+        let Some(id) = self.instrument(message.symbol_index.get(), message.symbol_seq_num.get()) else {
+            return;
+        };
+        self.replace(message, id, side);
+    }
+
+    fn replace(&mut self, message: &ReplaceOrder, id: InstrumentId, side: Side) {
+        let ts = self.time(message.source_time_ns.get());
+        let change = self.price(id, message.price.get()).map(|price| Change {
+            instrument: id,
+            ts,
+            kind: UpdateKind::Replace,
+            order_id: OrderId(message.new_order_id.get()),
+            side,
+            price,
+            qty: Qty(u64::from(message.volume.get())),
+        });
+        self.add_and_report(change, id);
+    }
+
+    /// Adds a modified order, which was removed from its level on `side`, at its new price, and reports it.
+    pub(super) fn add_modified(&mut self, message: &ModifyOrder, side: Side) {
+        let Some(id) = self.instrument(message.symbol_index.get(), message.symbol_seq_num.get()) else {
+            return;
+        };
+        let (price, qty) = (self.price(id, message.price.get()), Qty(u64::from(message.volume.get())));
+        let Some(price) = price.filter(|_| !qty.is_zero()) else {
+            return self.state.instruments.count_refused(id);
+        };
+        let (ts, order_id) = (self.time(message.source_time_ns.get()), OrderId(message.order_id.get()));
+        let change = Change { instrument: id, ts, kind: UpdateKind::Replace, order_id, side, price, qty };
+        self.state.instruments.add(&Change { order_id: order_key(order_id), ..change });
+        self.report(&change);
     }
 
     /// Reports a trade that changes no order in the book.
@@ -176,17 +231,7 @@ impl<B: BooksById, L: UpdateListener> Listener for Apply<'_, B, L> {
     fn on_replace_order(&mut self, message: &ReplaceOrder) {
         let id = instrument!(self, message);
         if let Some(order) = self.state.take(id, message.order_id.get()) {
-            let ts = self.time(message.source_time_ns.get());
-            let change = self.price(id, message.price.get()).map(|price| Change {
-                instrument: id,
-                ts,
-                kind: UpdateKind::Replace,
-                order_id: OrderId(message.new_order_id.get()),
-                side: order.side,
-                price,
-                qty: Qty(u64::from(message.volume.get())),
-            });
-            self.add_and_report(change, id);
+            self.replace(message, id, order.side);
         }
     }
 

@@ -1,17 +1,21 @@
 //! Application of XDP messages to books.
 
-use std::hint::select_unpredictable;
+use std::mem::offset_of;
 
-use tickpath_book::{BooksById, PrefetchRequest};
-use tickpath_nyse::{DeliveryFlag, Header, Packet, ReplaceOrder, SendTime, decode};
-use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Price, Sequence, Side};
+use arrayvec::ArrayVec;
+use tickpath_book::{BooksById, OrderGroup, Step};
+use tickpath_nyse::{
+    AddOrder, DeleteOrder, DeliveryFlag, Header, ModifyOrder, OrderExecution, Packet, ReplaceOrder, SendTime,
+    SourceTimeReference, decode,
+};
+use tickpath_types::{BookHealth, InstrumentId, Nanos, OrderId, Price, Qty, Sequence, Side, UpdateKind};
 use zerocopy::FromBytes;
 
-use super::apply::Apply;
+use super::apply::{Apply, Known};
 use super::message::{Channel, Message};
+use super::orders::{Decoded, Layout, XdpOrders};
 use super::state::State;
-use crate::instruments::{Instruments, UpdateListener};
-use crate::look_ahead::{handle_in_groups, part};
+use crate::instruments::{Change, Instruments, UpdateListener};
 use crate::message_books::MessageBooks;
 
 /// Builds order-by-order books from the messages of any number of channels, each in sequence, and tracks
@@ -23,12 +27,17 @@ use crate::message_books::MessageBooks;
 /// make their channel's books [`Stale`](BookHealth::Stale). A symbol clear empties the book and makes it
 /// live: the feed then sends its orders again. At the close, the remaining orders expire.
 ///
-/// Books have prices of four decimals. An order with more decimals makes its book suspect. For books of
+/// The books hold orders under the keys that [`order_key`](super::order_key) makes from their ids. Books have
+/// prices of four decimals. An order with more decimals makes its book suspect. For books of
 /// several channels, call the methods with a channel argument. Through [`MessageBooks`] all messages belong
 /// to channel 0, and a loss or a restart affects every book.
 pub struct BookBuilder<B> {
     pub(super) state: State<B>,
+    group: OrderGroup,
 }
+
+/// The index of each message of a group in its batch, and the message's symbol.
+type InGroup = ArrayVec<(u8, Known), { OrderGroup::LEN_MAX }>;
 
 /// The channel of all messages that arrive through [`MessageBooks`].
 const SINGLE_CHANNEL: Channel = Channel(0);
@@ -38,7 +47,7 @@ impl<B: BooksById> BookBuilder<B> {
     /// epoch; times in updates are relative to it.
     #[must_use]
     pub fn new(books: B, midnight: Nanos) -> BookBuilder<B> {
-        BookBuilder { state: State::new(books, midnight) }
+        BookBuilder { state: State::new(books, midnight), group: OrderGroup::default() }
     }
 
     /// Applies all messages of a packet of a channel, in sequence, and reports their effects.
@@ -52,57 +61,176 @@ impl<B: BooksById> BookBuilder<B> {
     /// [`handle_message_on`](Self::handle_message_on) for each message, but memory is prefetched. Returns the
     /// number of messages.
     #[inline]
-    pub fn handle_batch<'a>(
+    pub fn handle_batch<'a, L: UpdateListener>(
         &mut self,
         messages: impl IntoIterator<Item = Message<'a>>,
-        out: &mut impl UpdateListener,
+        out: &mut L,
     ) -> u64 {
-        handle_in_groups(
-            self,
-            messages.into_iter().map(|message| (message, InstrumentId(0))),
-            (Message::NONE, InstrumentId(0)),
-            |builder| builder.state.instruments.books(),
-            |builder, (message, instrument)| {
-                let request = builder.prefetch_request(message.bytes);
-                *instrument = request.instrument;
-                request
-            },
-            |(message, _)| new_order_of(message.bytes),
-            |builder, messages| builder.apply_all(messages, out),
-        )
+        let mut messages = messages.into_iter();
+        let mut batch = [Message::NONE; OrderGroup::LEN_MAX];
+        let mut total = 0;
+        loop {
+            let (mut count, mut alone) = (0, None);
+            for (place, message) in batch.iter_mut().zip(&mut messages) {
+                if Layout::of(message.bytes).is_none() {
+                    alone = Some(message);
+                    break;
+                }
+                *place = message;
+                count += 1;
+            }
+            if count > 0 {
+                let in_group = self.prepare_group::<L>(&batch[..count]);
+                self.apply_group(&batch[..count], &in_group, out);
+            }
+            total += count as u64;
+            if let Some(Message { channel, sequence, bytes }) = alone {
+                self.handle_message_on(channel, Sequence(sequence.into()), bytes, out);
+                total += 1;
+            } else if count < batch.len() {
+                return total;
+            }
+        }
     }
 
-    /// Applies messages, each with its instrument, or with 0 if that was not looked up.
-    // A separate loop, so that all CPU registers are available to it.
+    /// Looks up the messages' symbols, records their SymbolSeqNums, decodes the messages into the group, and
+    /// prefetches the memory that they need. Returns the index and the symbol of each message in the group; it
+    /// leaves out those that have no further effect.
+    // Not inlined, so that the loop can use all CPU registers, as in `apply_group`.
     #[inline(never)]
-    fn apply_all(&mut self, messages: &[(Message<'_>, InstrumentId)], out: &mut impl UpdateListener) {
-        for (message, instrument) in messages {
-            let sequence = Sequence(u64::from(message.sequence));
-            self.apply(message.channel, sequence, message.bytes, *instrument, out);
+    fn prepare_group<L: UpdateListener>(&mut self, messages: &[Message<'_>]) -> InGroup {
+        let State { instruments, symbols, rows, shared, clocks, midnight_secs, .. } = &mut self.state;
+        let mut in_group = InGroup::new();
+        let has_shared = shared.has_any();
+        let decoded = (0..).zip(messages).filter_map(|(index, message)| -> Option<Option<Decoded>> {
+            let Message { channel, bytes, .. } = *message;
+            let layout = Layout::of_usual(bytes)?;
+            let Some((symbol_index, symbol_seq_num)) = layout.symbol(bytes) else {
+                // Only updates need the time.
+                if !L::WANTS_UPDATES
+                    && let Ok((reference, _)) = SourceTimeReference::ref_from_prefix(bytes)
+                {
+                    clocks[usize::from(channel.0)].refer(reference.source_time.get(), *midnight_secs);
+                    return None;
+                }
+                in_group.push((index, Known::NONE));
+                return Some(None);
+            };
+            let id = symbols.find(symbol_index);
+            if id.0 == 0 {
+                in_group.push((index, Known::NONE));
+                return Some(None);
+            }
+            let row = &mut rows[usize::from(id.0)];
+            let expected_seq = std::mem::replace(&mut row.next_seq, symbol_seq_num.wrapping_add(1));
+            let is_in_sequence = expected_seq == symbol_seq_num;
+            if is_in_sequence && !layout.has_effect(L::WANTS_UPDATES) {
+                return None;
+            }
+            in_group.push((index, Known { instrument: id, expected_seq }));
+            let decoded = layout.change(bytes, id, row.scale).filter(|decoded| {
+                let is_shared =
+                    has_shared && (shared.may_have(decoded.change.id) || shared.may_have(decoded.new_key()));
+                is_in_sequence && !is_shared
+            });
+            Some(decoded)
+        });
+        instruments.books().prepare(&mut self.group, decoded, &XdpOrders);
+        in_group
+    }
+
+    /// Applies the messages of the prepared group.
+    #[inline(never)]
+    fn apply_group<L: UpdateListener>(&mut self, messages: &[Message<'_>], in_group: &InGroup, out: &mut L) {
+        self.state.instruments.count_messages(messages.len());
+        loop {
+            let books = self.state.instruments.books_mut();
+            let step = match L::WANTS_UPDATES {
+                true => books.advance::<true>(&mut self.group),
+                false => books.advance::<false>(&mut self.group),
+            };
+            let Some(index) = step.index() else { break };
+            let (index, known) = in_group[index];
+            let message = &messages[usize::from(index)];
+            self.state.instruments.set_sequence(Sequence(message.sequence.into()));
+            match step {
+                Step::Applied { side, price, qty, is_added, crosses, .. } => {
+                    if crosses {
+                        self.state.instruments.check_crossed(known.instrument);
+                    }
+                    if L::WANTS_UPDATES {
+                        let change = self.applied(message, known, (side, price, qty), is_added);
+                        self.state.instruments.report(&change, out);
+                    }
+                    self.state.instruments.end_message(out);
+                }
+                Step::NewOrderException { side, .. } => self.add_new_order(message, known, side, out),
+                _ => self.apply(message.channel, message.bytes, known, out),
+            }
+        }
+        let last = messages.last().map_or(0, |message| message.sequence);
+        self.state.instruments.set_sequence(Sequence(last.into()));
+    }
+
+    /// Returns the effect of an order message that a group applied to an order of this side and price, to
+    /// which `qty` was added or from which it was removed.
+    #[inline(always)]
+    fn applied(
+        &self,
+        message: &Message<'_>,
+        known: Known,
+        (side, price, qty): (Side, Price, Qty),
+        is_added: bool,
+    ) -> Change {
+        let Message { channel, bytes, .. } = *message;
+        let (kind, price, id_at) = match u16::from(bytes[2]) {
+            AddOrder::TYPE => (UpdateKind::Add, price, ORDER_ID),
+            DeleteOrder::TYPE => (UpdateKind::Delete, price, ORDER_ID),
+            OrderExecution::TYPE => {
+                let units = u32::from_le_bytes(bytes_at(bytes, offset_of!(OrderExecution, price)));
+                // Updates cannot represent a price with more than four decimals, so report a reduction.
+                match self.state.row(known.instrument).scale.price(units) {
+                    Some(price) => (UpdateKind::Trade, price, ORDER_ID),
+                    None => (UpdateKind::Reduce, price, ORDER_ID),
+                }
+            }
+            ModifyOrder::TYPE if is_added => (UpdateKind::Replace, price, ORDER_ID),
+            ModifyOrder::TYPE => (UpdateKind::Reduce, price, ORDER_ID),
+            _ => (UpdateKind::Replace, price, offset_of!(ReplaceOrder, new_order_id)),
+        };
+        let source_time_ns = u32::from_le_bytes(bytes_at(bytes, offset_of!(AddOrder, source_time_ns)));
+        Change {
+            instrument: known.instrument,
+            ts: self.state.clocks[usize::from(channel.0)].time(source_time_ns),
+            kind,
+            order_id: OrderId(u64::from_le_bytes(bytes_at(bytes, id_at))),
+            side,
+            price,
+            qty,
         }
     }
 
-    /// Returns the prefetch request for an order message, else an empty one. Reads each message both as an
-    /// add and as one about an existing order, since the CPU could not predict a branch on the type.
-    #[inline(always)]
-    fn prefetch_request(&self, message: &[u8]) -> PrefetchRequest {
-        let Some((head, rest)) = message.split_first_chunk::<HEAD_LEN>() else {
-            return PrefetchRequest::EMPTY;
-        };
-        let message_type = u16::from_le_bytes(part(head, 2));
-        if message_type.wrapping_sub(ORDERS_FIRST) > ORDERS_LAST - ORDERS_FIRST {
-            return PrefetchRequest::EMPTY;
+    /// Adds the new order of a replacement, or an order with another price, after the old order on `side` was
+    /// removed.
+    #[cold]
+    #[inline(never)]
+    fn add_new_order(
+        &mut self,
+        message: &Message<'_>,
+        known: Known,
+        side: Side,
+        out: &mut impl UpdateListener,
+    ) {
+        let Message { channel, bytes, .. } = *message;
+        let mut apply = Apply { state: &mut self.state, channel, known, out: &mut *out };
+        if let Ok((modify, _)) = ModifyOrder::ref_from_prefix(bytes)
+            && u16::from(bytes[2]) == ModifyOrder::TYPE
+        {
+            apply.add_modified(modify, side);
+        } else if let Ok((replace, _)) = ReplaceOrder::ref_from_prefix(bytes) {
+            apply.add_replacement(replace, side);
         }
-        let more = rest.first_chunk();
-        let more = select_unpredictable(more.is_some(), more.unwrap_or(&NO_MORE), &NO_MORE);
-        let instrument = self.state.symbols.find(u32::from_le_bytes(part(head, 8)));
-        let price = self.state.row(instrument).scale.price(u32::from_le_bytes(part(more, 0)));
-        PrefetchRequest {
-            id: OrderId(u64::from_le_bytes(part(head, 16))),
-            instrument,
-            side: Side::BOTH[usize::from(more[8] != b'B')],
-            price: price.unwrap_or(Price(0)),
-        }
+        self.state.instruments.end_message(out);
     }
 
     /// Begins a packet. Its messages use its send time until the channel's first time reference.
@@ -120,22 +248,14 @@ impl<B: BooksById> BookBuilder<B> {
         message: &[u8],
         out: &mut impl UpdateListener,
     ) {
-        self.apply(channel, sequence, message, InstrumentId(0), out);
+        self.state.instruments.begin_message(sequence);
+        self.apply(channel, message, Known::NONE, out);
     }
 
-    /// Applies a message. `instrument` is that of an order message, or 0 if it was not looked up.
-    #[inline(always)]
-    fn apply(
-        &mut self,
-        channel: Channel,
-        sequence: Sequence,
-        message: &[u8],
-        instrument: InstrumentId,
-        out: &mut impl UpdateListener,
-    ) {
+    /// Applies a message by itself.
+    fn apply(&mut self, channel: Channel, message: &[u8], known: Known, out: &mut impl UpdateListener) {
         let state = &mut self.state;
-        state.instruments.begin_message(sequence);
-        if decode(message, &mut Apply { state: &mut *state, channel, instrument, out }).is_err() {
+        if decode(message, &mut Apply { state: &mut *state, channel, known, out }).is_err() {
             state.instruments.handle_malformed(state.named_by(message), out);
         }
         state.instruments.end_message(out);
@@ -263,28 +383,10 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
     }
 }
 
-/// Returns the id of the order that a replace message creates; `None` for other messages.
+const ORDER_ID: usize = offset_of!(AddOrder, order_id);
+
+/// The `N` bytes from offset `at` on, which are part of the message.
 #[inline(always)]
-fn new_order_of(message: &[u8]) -> Option<OrderId> {
-    let (head, rest) = message.split_first_chunk::<HEAD_LEN>()?;
-    let id = rest.first_chunk()?;
-    (u16::from_le_bytes(part(head, 2)) == ReplaceOrder::TYPE).then(|| OrderId(u64::from_le_bytes(*id)))
+fn bytes_at<const N: usize>(message: &[u8], at: usize) -> [u8; N] {
+    *message[at..at + N].first_chunk().expect("N bytes were taken")
 }
-
-/// Every order message begins with size, type, time, symbol index, SymbolSeqNum and order id: `HEAD_LEN`
-/// bytes. The next `MORE_LEN` bytes of an add are price, volume and side; a replace has the new id there.
-const HEAD_LEN: usize = 24;
-const MORE_LEN: usize = 9;
-const NO_MORE: [u8; MORE_LEN] = [0; MORE_LEN];
-const ORDERS_FIRST: u16 = 100;
-const ORDERS_LAST: u16 = 104;
-
-const _: () = {
-    use std::mem::offset_of;
-    use tickpath_nyse::{AddOrder, DeleteOrder, ModifyOrder, OrderExecution};
-    assert!(AddOrder::TYPE == ORDERS_FIRST && ReplaceOrder::TYPE == ORDERS_LAST);
-    assert!(offset_of!(AddOrder, order_id) == 16 && offset_of!(DeleteOrder, order_id) == 16);
-    assert!(offset_of!(ModifyOrder, order_id) == 16 && offset_of!(OrderExecution, order_id) == 16);
-    assert!(offset_of!(ReplaceOrder, order_id) == 16 && offset_of!(ReplaceOrder, new_order_id) == HEAD_LEN);
-    assert!(offset_of!(AddOrder, price) == HEAD_LEN && offset_of!(AddOrder, side) == HEAD_LEN + 8);
-};

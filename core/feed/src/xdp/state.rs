@@ -24,6 +24,46 @@ pub(super) struct Row {
     pub(super) channel: u8,
 }
 
+/// A set of order ids, as a bit for each hash: few ids are ever shared.
+pub(super) struct SharedIds {
+    bits: Box<[u64; 64]>,
+    has_any: bool,
+}
+
+impl Default for SharedIds {
+    fn default() -> SharedIds {
+        SharedIds { bits: Box::new([0; 64]), has_any: false }
+    }
+}
+
+impl SharedIds {
+    /// Word and bit of an id.
+    #[inline(always)]
+    const fn place(OrderId(id): OrderId) -> (usize, u64) {
+        let hash = id.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 52;
+        (hash as usize / 64, 1 << (hash % 64))
+    }
+
+    /// Adds an id.
+    fn note(&mut self, id: OrderId) {
+        let (word, bit) = SharedIds::place(id);
+        self.bits[word] |= bit;
+        self.has_any = true;
+    }
+
+    /// True for each id in the set, and for few others.
+    #[inline(always)]
+    pub(super) fn may_have(&self, id: OrderId) -> bool {
+        let (word, bit) = SharedIds::place(id);
+        self.bits[word] & bit != 0
+    }
+
+    #[inline(always)]
+    pub(super) const fn has_any(&self) -> bool {
+        self.has_any
+    }
+}
+
 const UNKNOWN: Row = Row { scale: PriceScale::FOUR_DECIMALS, index: 0, next_seq: 0, channel: 0 };
 
 /// The symbols, books and counters of any number of channels.
@@ -32,11 +72,11 @@ pub(super) struct State<B> {
     /// Instrument ids by symbol index, in mapping order.
     pub(super) symbols: Numbering<u32>,
     /// State of each instrument, by its id; index 0 is unused.
-    rows: Box<[Row]>,
+    pub(super) rows: Box<[Row]>,
     pub(super) clocks: Box<[ChannelClock; CHANNELS]>,
     pub(super) midnight_secs: u64,
-    /// Number of orders added under a [`shared_key`], because another symbol's order had the same id.
-    shared: u32,
+    /// Ids of orders added under a [`shared_key`], because another symbol's order had the same id.
+    pub(super) shared: SharedIds,
 }
 
 /// Byte range of the symbol index in messages about orders and trades.
@@ -53,7 +93,7 @@ impl<B: BooksById> State<B> {
             instruments: Instruments::new(books),
             clocks: Box::new([ChannelClock::default(); CHANNELS]),
             midnight_secs: midnight.0 / 1_000_000_000,
-            shared: 0,
+            shared: SharedIds::default(),
         }
     }
 
@@ -93,8 +133,9 @@ impl<B: BooksById> State<B> {
         }
     }
 
+    /// Counts a gap before a message with another SymbolSeqNum than `expected`.
     #[cold]
-    fn note_seq_gap(&mut self, id: InstrumentId, expected: u32) {
+    pub(super) fn note_seq_gap(&mut self, id: InstrumentId, expected: u32) {
         let health = self.instruments.instrument(id).map_or(BookHealth::Suspect, |state| state.health);
         // Nothing is missing before a symbol's first message, and a stale book is known to lack messages.
         if expected != 0 && health < BookHealth::Stale {
@@ -102,33 +143,31 @@ impl<B: BooksById> State<B> {
         }
     }
 
-    /// Returns the id under which the books hold an order. XDP ids are unique only within a symbol: an order
-    /// with the same id as another symbol's order is kept under a [`shared_key`].
+    /// Returns the key under which the books hold an order: [`order_key`]. XDP ids are unique only within a
+    /// symbol: an order with the same id as another symbol's order is kept under a [`shared_key`].
     #[inline(always)]
     pub(super) fn key(&self, id: InstrumentId, order_id: u64) -> OrderId {
-        if self.shared == 0 { OrderId(order_id) } else { self.shared_key(id, order_id) }
+        let key = order_key(OrderId(order_id));
+        if self.shared.may_have(key) { self.shared_key(id, key) } else { key }
     }
 
     #[cold]
-    fn shared_key(&self, id: InstrumentId, order_id: u64) -> OrderId {
-        let shared = shared_key(id, order_id);
+    fn shared_key(&self, id: InstrumentId, key: OrderId) -> OrderId {
+        let shared = shared_key(id, key);
         let rests = self.instruments.books().find(shared).is_some_and(|order| order.instrument == id);
-        if rests { shared } else { OrderId(order_id) }
+        if rests { shared } else { key }
     }
 
     /// Adds an order; a book that refuses it becomes suspect.
     #[inline(always)]
     pub(super) fn add(&mut self, change: &Change) {
+        let change = &Change { order_id: self.key(change.instrument, change.order_id.0), ..*change };
         let &Change { instrument, order_id, side, price, qty, .. } = change;
-        if self.shared > 0 && self.shared_key(instrument, order_id.0) != order_id {
-            self.instruments.add(&Change { order_id: shared_key(instrument, order_id.0), ..*change });
-            return;
-        }
         let books = self.instruments.books_mut();
         let crosses = books.would_trade(instrument, side, price);
         match books.add(Order { id: order_id, instrument, side, price, qty, data: () }) {
             Ok(()) => {}
-            Err(AddError::DuplicateId(_)) => self.add_duplicate_id(change),
+            Err(AddError::DuplicateId(_)) => self.add_duplicate_key(change),
             Err(_) => self.instruments.count_refused(instrument),
         }
         if crosses {
@@ -136,18 +175,17 @@ impl<B: BooksById> State<B> {
         }
     }
 
-    /// Adds an order whose id is already in the books: a duplicate, or the id of another symbol's order.
+    /// Adds an order whose key is already in the books: a duplicate, or the id of another symbol's order.
     #[cold]
-    fn add_duplicate_id(&mut self, change: &Change) {
+    fn add_duplicate_key(&mut self, change: &Change) {
         let resting = self.instruments.books().find(change.order_id);
         if resting.is_some_and(|order| order.instrument == change.instrument) {
             // `Instruments::add` counts the duplicate.
             self.instruments.add(change);
             return;
         }
-        self.shared += 1;
-        self.instruments
-            .add(&Change { order_id: shared_key(change.instrument, change.order_id.0), ..*change });
+        self.shared.note(change.order_id);
+        self.instruments.add(&Change { order_id: shared_key(change.instrument, change.order_id), ..*change });
     }
 
     /// Removes an order from its book; if it is not there, the book becomes suspect.
@@ -196,9 +234,39 @@ fn unnamed(mut index: u32) -> Symbol {
     Symbol(name)
 }
 
-/// Returns a substitute id for an order whose id another symbol's order has. It sets only bits that are zero
-/// in the venue's order ids: their market number is below 16 and their highest byte is zero.
-const fn shared_key(InstrumentId(id): InstrumentId, order_id: u64) -> OrderId {
+/// Converts an order id of the venue to the key under which the books hold the order, and back: bytes 4 and 6,
+/// counted from the lowest, change places.
+///
+/// The venue's ids have a number in the lowest four bytes, the market in byte 5 and the partition in byte 6.
+/// Books are fast for ids of fewer bits, see [`PackedBooks`](tickpath_book::PackedBooks).
+#[inline(always)]
+#[must_use]
+pub const fn order_key(OrderId(id): OrderId) -> OrderId {
+    let changed = (id ^ id >> 16) & 0xff << 32;
+    OrderId(id ^ changed ^ changed << 16)
+}
+
+/// Returns a substitute key for an order whose key another symbol's order has. It sets only bits that are zero
+/// in the keys of the venue's ids: their market number is below 16, and byte 7 and the upper half of byte 4 are
+/// zero.
+const fn shared_key(InstrumentId(id): InstrumentId, OrderId(key): OrderId) -> OrderId {
     let id = id as u64;
-    OrderId(order_id ^ ((id & 0xff) << 56 | (id >> 8 & 0xf) << 36 | (id >> 12) << 44))
+    OrderId(key ^ ((id & 0xff) << 56 | (id >> 8 & 0xf) << 52 | (id >> 12) << 44))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keys_of_order_ids_are_short_and_distinct() {
+        let id = OrderId(0x0015_0b00_89ab_cdef);
+        assert_eq!(order_key(id), OrderId(0x0b15_89ab_cdef));
+        for id in [0, 1, 0x0123_4567_89ab_cdef, u64::MAX, 1 << 39, 1 << 55].map(OrderId) {
+            assert_eq!(order_key(order_key(id)), id);
+        }
+        let ids = [0, 1, 255, 256, 4_095, 4_096, u16::MAX].map(InstrumentId);
+        let keys = ids.map(|instrument| shared_key(instrument, order_key(id)));
+        assert!((1..keys.len()).all(|at| !keys[..at].contains(&keys[at])), "{keys:?}");
+    }
 }

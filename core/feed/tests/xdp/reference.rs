@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, HashMap};
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use tickpath_book::{BookLimits, BooksById, Indexed, PackedBooks};
+use tickpath_book::{BookLimits, BooksById, DirectBooks, Indexed, PackedBooks};
 use tickpath_feed::xdp::{BookBuilder, Message};
-use tickpath_feed::{IgnoreUpdates, MessageBooks};
-use tickpath_nyse::PositionChange;
+use tickpath_feed::{BuilderCounters, IgnoreUpdates, InstrumentState, MessageBooks};
+use tickpath_nyse::{
+    CrossCorrection, MarketState, PositionChange, SecurityStatusCode, SourceTimeReference, SymbolClear,
+};
 use tickpath_reference::ReferenceBooks;
-use tickpath_types::{InstrumentId, Nanos, Side};
+use tickpath_types::{InstrumentId, MarketUpdate, Nanos, Sequence, Side};
 use zerocopy::IntoBytes;
 
 use crate::xdp::support::{
-    CHANNEL, Feed, INDEX, MIDNIGHT_SECS, add_of, delete, execution, mapping, modify, replace,
+    CHANNEL, Feed, INDEX, MIDNIGHT_SECS, Updates, add_of, delete, execution, mapping, modify, replace, status,
 };
 
 #[derive(Clone, Copy, Debug)]
@@ -198,6 +200,13 @@ fn messages_that_come_together_do_what_each_does_alone() {
     assert_eq!(of(&together), of(&alone));
 }
 
+/// A delete of an order of the symbol at any place.
+fn delete_of(place: u32, seq: u32, id: u64) -> Vec<u8> {
+    let mut bytes = delete(seq, id).as_bytes().to_vec();
+    bytes[8..12].copy_from_slice(&(INDEX + place).to_le_bytes());
+    bytes
+}
+
 fn built<B: BooksById>(messages: &[Vec<u8>], batch: usize) -> BookBuilder<B> {
     let limits = BookLimits::new(InstrumentId(2), 1_000);
     let mut builder = BookBuilder::new(B::new(limits), Nanos::from_secs(u64::from(MIDNIGHT_SECS)));
@@ -207,7 +216,76 @@ fn built<B: BooksById>(messages: &[Vec<u8>], batch: usize) -> BookBuilder<B> {
     builder
 }
 
+type Outcome = (Vec<MarketUpdate>, BuilderCounters, [(Option<InstrumentState>, u32); 2], u64);
+
+/// Updates, counters, states and state hash after messages, applied in batches of `batch`; 0 for each by itself.
+fn outcome<B: BooksById>(messages: &[Vec<u8>], batch: usize) -> Outcome {
+    let limits = BookLimits::new(InstrumentId(2), 1_000);
+    let mut builder = BookBuilder::new(B::new(limits), Nanos::from_secs(u64::from(MIDNIGHT_SECS)));
+    let mut updates = Updates::default();
+    let numbered: Vec<_> = (1..).zip(messages).map(|(at, bytes)| Message::new(CHANNEL, at, bytes)).collect();
+    if batch == 0 {
+        for Message { sequence, bytes, .. } in numbered {
+            builder.handle_message_on(CHANNEL, Sequence(sequence.into()), bytes, &mut updates);
+        }
+    } else {
+        for batch in numbered.chunks(batch) {
+            builder.handle_batch(batch.iter().copied(), &mut updates);
+        }
+    }
+    let instruments = builder.instruments();
+    let states = [1, 2]
+        .map(|id| (instruments.instrument(InstrumentId(id)), builder.next_symbol_seq(InstrumentId(id))));
+    (updates.0, *instruments.counters(), states, instruments.books().state_hash())
+}
+
+/// Returns an order message with order ids as a venue makes them.
+fn with_venue_ids(mut bytes: Vec<u8>) -> Vec<u8> {
+    let ids = if bytes[2] == 104 { 16..32 } else { 16..24 };
+    for id in bytes[ids].chunks_mut(8) {
+        (id[5], id[6]) = (11, 0x15);
+    }
+    bytes
+}
+
 proptest! {
+    /// Among the messages are gaps, ids that two symbols share, messages of other types and damaged ones.
+    #[test]
+    fn groups_do_what_each_message_does_alone(
+        operations in operations(),
+        batch in 1_usize..80,
+        has_venue_ids: bool,
+        others in vec((any::<prop::sample::Index>(), 0..10_u8), 0..30),
+    ) {
+        let mut seqs = [1; 2];
+        let mut messages: Vec<Vec<u8>> = operations.iter().map(|operation| bytes_of(*operation, &mut seqs)).collect();
+        if has_venue_ids {
+            messages = messages.into_iter().map(with_venue_ids).collect();
+        }
+        for (at, kind) in others {
+            let at = at.index(messages.len() + 1);
+            let cut = messages.get(at).map_or(0, Vec::len) / 2;
+            let other = match kind {
+                0 => mapping(1, "BETA", 2).as_bytes().to_vec(),
+                1 => SymbolClear::new(MIDNIGHT_SECS, 0, INDEX, 7).as_bytes().to_vec(),
+                2 => SourceTimeReference::new(1, 0, MIDNIGHT_SECS + 60).as_bytes().to_vec(),
+                3 => status(1, 3, SecurityStatusCode::CLOSED, MarketState::CLOSED).as_bytes().to_vec(),
+                4 => status(0, 3, SecurityStatusCode::CORE, MarketState::CORE).as_bytes().to_vec(),
+                5 => CrossCorrection::new(7, INDEX, 9, 1, 1).as_bytes().to_vec(),
+                6 => vec![4, 0, 200, 0],
+                7 => messages.get(at).map_or(Vec::new(), |message| message[..cut].to_vec()),
+                // A gap, and an unmapped symbol.
+                8 => { if at < messages.len() { messages.remove(at); } continue }
+                _ => delete_of(9, 1, 1),
+            };
+            messages.insert(at, other);
+        }
+        let first = [mapping(0, "ALPHA", 4), mapping(1, "BETA", 6)].map(|message| message.as_bytes().to_vec());
+        let open = |place| status(place, 1, SecurityStatusCode::CORE, MarketState::CORE).as_bytes().to_vec();
+        messages.splice(0..0, first.into_iter().chain([open(0), open(1)]));
+        prop_assert_eq!(outcome::<PackedBooks>(&messages, batch), outcome::<DirectBooks>(&messages, 0));
+    }
+
     #[test]
     fn the_books_are_those_of_maps_and_lists(operations in operations(), batch in 1_usize..80) {
         let mut model = ReferenceModel::default();

@@ -66,9 +66,7 @@ impl<F: EventFormat> RecordedProtocol for Events<F> {
         events: &[RecordedEvent],
         updates: &mut Updates,
     ) {
-        for (index, event) in events.iter().enumerate() {
-            books.apply_event(first + index as u64, index, event, updates);
-        }
+        apply_from(books, first, 0, events, updates);
     }
 
     fn unreported<B: BooksById>(books: &EventBooks<B>) -> u64 {
@@ -144,17 +142,32 @@ const fn is_malformed(reason: IgnoredReason) -> bool {
     !matches!(reason, IgnoredReason::OtherRecord | IgnoredReason::BrokenTrade)
 }
 
-/// Applies the event at `index` of a part (a group of events) to the books as soon as it is read. Call
-/// [`Pass::begin_part`] before the part, and [`Replay::publish`] after it.
+/// Applies events of a block to books; `first` is the number of the first one in the file, and `start` its index
+/// in the block.
+fn apply_from<B: BooksById>(
+    books: &mut EventBooks<B>,
+    first: u64,
+    start: usize,
+    events: &[RecordedEvent],
+    updates: &mut Updates,
+) {
+    books.handle_events(first, events, updates, |updates, index, before, after| {
+        updates.record(before, after, || start + index..=start + index);
+    });
+}
+
+/// Applies the events from index `start` of a part (a group of events) to the books as soon as they are read.
+/// Call [`Pass::begin_part`] before the part, and [`Replay::publish`] after it.
 #[inline]
 pub fn apply_at_once<F: EventFormat, L>(
     replay: &mut Replay<Events<F>>,
     pass: &mut Pass<L>,
-    index: usize,
-    event: &RecordedEvent,
+    start: usize,
+    events: &[RecordedEvent],
 ) {
     if let Some(books) = &mut replay.pair.books {
-        books.apply_event(pass.message_count() + 1 + index as u64, index, event, &mut pass.updates);
+        let first = pass.message_count() + 1 + start as u64;
+        apply_from(books, first, start, events, &mut pass.updates);
     }
 }
 

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use rustc_hash::FxHashMap;
-use tickpath_book::BooksById;
-use tickpath_feed::{IgnoreUpdates, LOOK_AHEAD_LEN, MessageBooks, iex};
+use tickpath_book::{BooksById, OrderGroup};
+use tickpath_feed::{IgnoreUpdates, MessageBooks, iex};
 use tickpath_iex::{
     Feed, Fields, Header, Message, OperationalHalt, Segment, SystemEventCode as Stage, decode,
 };
@@ -164,7 +164,7 @@ impl RecordedProtocol for Iex {
         updates: &mut Updates,
     ) {
         let mut start = 0;
-        for group in messages.chunks(LOOK_AHEAD_LEN) {
+        for group in messages.chunks(OrderGroup::LEN_MAX) {
             let before = *books.counters();
             for (at, message) in (start..).zip(group) {
                 if message.is_first

@@ -5,8 +5,8 @@ mod soup;
 
 pub(crate) use packets::packets;
 
-use tickpath_book::BooksById;
-use tickpath_feed::{BookBuilder, LOOK_AHEAD_LEN, MessageBooks};
+use tickpath_book::{BooksById, OrderGroup};
+use tickpath_feed::{BookBuilder, MessageBooks};
 use tickpath_nasdaq::glimpse::EndOfSnapshot;
 use tickpath_nasdaq::itch50::{self, Message, YesNo, message_len};
 use tickpath_nasdaq::wire::Stock;
@@ -56,7 +56,7 @@ impl RecordedProtocol for Itch {
         updates: &mut Updates,
     ) {
         let mut start = 0;
-        for group in messages.chunks(LOOK_AHEAD_LEN) {
+        for group in messages.chunks(OrderGroup::LEN_MAX) {
             let before = *books.counters();
             books.handle_batch(Sequence(first + start as u64), group.iter().copied(), updates);
             updates.record(&before, books.counters(), || start..=start + group.len() - 1);

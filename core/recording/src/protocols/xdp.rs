@@ -7,9 +7,9 @@ mod refresh;
 pub(crate) use packets::packets;
 
 use rustc_hash::FxHashMap;
-use tickpath_book::BooksById;
+use tickpath_book::{BooksById, OrderGroup};
 use tickpath_feed::xdp::{self, Channel, trading_state};
-use tickpath_feed::{IgnoreUpdates, LOOK_AHEAD_LEN, MessageBooks};
+use tickpath_feed::{IgnoreUpdates, MessageBooks};
 use tickpath_nyse::{
     Fields, Message, PriceScale, PrintableFlag, SendTime, SourceTimeReference, SymbolClear,
     SymbolIndexMapping, decode,
@@ -274,7 +274,7 @@ impl RecordedProtocol for Xdp {
             let rest = &messages[start..];
             // Apply at most one packet at a time, since the books need the send time of each packet.
             let next_packet = rest[1..].iter().position(|message| message.sent.is_some());
-            let len = next_packet.map_or(rest.len(), |next| next + 1).min(LOOK_AHEAD_LEN);
+            let len = next_packet.map_or(rest.len(), |next| next + 1).min(OrderGroup::LEN_MAX);
             let group = &rest[..len];
             if let Some(sent) = group[0].sent {
                 books.begin_packet(group[0].channel, sent);
