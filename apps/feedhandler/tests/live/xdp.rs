@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::{Ipv4Addr, SocketAddrV4, TcpListener, TcpStream};
 
 use tickpath_book::{BookLimits, BooksById, Indexed};
-use tickpath_feed::xdp::BookBuilder;
+use tickpath_feed::xdp::{BookBuilder, order_key};
 use tickpath_feed::{IgnoreUpdates, MessageBooks};
 use tickpath_feedhandler::live::{ProtocolName, ResyncOutcome};
 use tickpath_flowgen::{ItchDayConfig, XdpDay, XdpDayConfig};
@@ -195,7 +195,7 @@ impl Server {
                     0_u32,
                     index,
                     last_symbol,
-                    order.id.0,
+                    order_key(order.id).0,
                     price,
                     order.qty.0 as u32,
                     side,
