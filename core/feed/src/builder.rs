@@ -98,10 +98,7 @@ impl<B: BooksById> BookBuilder<B> {
                 true => books.advance::<true>(&mut self.group),
                 false => books.advance::<false>(&mut self.group),
             };
-            let (Step::Exception { index }
-            | Step::NewOrderException { index, .. }
-            | Step::Applied { index, .. }) = step
-            else {
+            let Some(index) = step.index() else {
                 return self.instruments.set_sequence(Sequence(first.0 + messages.len() as u64 - 1));
             };
             self.instruments.set_sequence(Sequence(first.0 + index as u64));
