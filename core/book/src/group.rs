@@ -45,6 +45,13 @@ pub trait OrderMessages<M> {
     /// The change that a message makes to an order; `None` for a message that makes no such change.
     fn change(&self, message: &M) -> Option<OrderChange>;
 
+    /// True if a message without a change of an order changes nothing else either. It is then no exception: no
+    /// step names it.
+    fn is_without_effect(&self, message: &M) -> bool {
+        let _ = message;
+        false
+    }
+
     /// Id of the new order of a [`ChangeKind::Replace`], or of a modified order.
     fn new_id(&self, message: &M) -> OrderId;
 }

@@ -6,8 +6,8 @@ use std::mem::offset_of;
 use tickpath_book::{BooksById, ChangeKind, OrderChange, OrderGroup, OrderMessages, PrefetchRequest, Step};
 use tickpath_faults::failpoint;
 use tickpath_nasdaq::itch50::{
-    self, AddOrder, AddOrderMpid, Listener, OrderCancel, OrderDelete, OrderExecuted, OrderExecutedWithPrice,
-    OrderReplace, StockDirectory, StockTradingAction,
+    self, AddOrder, AddOrderMpid, BuySell, Listener, MESSAGE_TYPES, OrderCancel, OrderDelete, OrderExecuted,
+    OrderExecutedWithPrice, OrderReplace, StockDirectory, StockTradingAction,
 };
 use tickpath_types::{InstrumentId, Nanos, OrderId, Price, Qty, Sequence, Side, Symbol, UpdateKind};
 use zerocopy::FromBytes;
@@ -299,9 +299,33 @@ const _: () = {
     assert!(replace.window as usize + PRICE == offset_of!(OrderReplace, price));
 };
 
-/// The sides of added orders.
-const BUY: u8 = b'B';
-const SELL: u8 = b'S';
+const BUY: u8 = Side::Buy as u8;
+const SELL: u8 = Side::Sell as u8;
+
+/// Numbers of the sides by their codes in an add message; another number for any other code.
+static SIDES: [u8; 256] = {
+    let mut all = [u8::MAX; 256];
+    all[BuySell::BUY.0 as usize] = BUY;
+    all[BuySell::SELL.0 as usize] = SELL;
+    all
+};
+
+/// Lengths of the messages that the books ignore, by type; 0 for other types.
+static IGNORED: [u8; 256] = {
+    let mut all = [0; 256];
+    let mut place = 0;
+    while place < MESSAGE_TYPES.len() {
+        let kind = MESSAGE_TYPES[place];
+        if LAYOUTS[kind as usize].len == 0
+            && !matches!(kind, StockDirectory::TYPE | StockTradingAction::TYPE)
+            && let Some(len) = itch50::message_len(kind)
+        {
+            all[kind as usize] = len as u8;
+        }
+        place += 1;
+    }
+    all
+};
 
 /// Decodes the messages that change orders.
 struct ItchOrders;
@@ -320,21 +344,27 @@ impl OrderMessages<&[u8]> for ItchOrders {
         let (side, words) = message.get(window..window + WINDOW_LEN)?.split_first()?;
         let words: &[[u8; WORD_LEN]; 4] = words.as_chunks().0.first_chunk()?;
         // Only an added order states its side.
-        let side = select_unpredictable(layout.kind == ChangeKind::Add, *side, BUY);
-        // Not `&&`, which would become two branches, the first of them unpredictable.
-        if (side != BUY) & (side != SELL) {
-            return None;
-        }
+        let side = select_unpredictable(layout.kind == ChangeKind::Add, SIDES[usize::from(*side)], BUY);
+        let side = match side {
+            BUY => Side::Buy,
+            SELL => Side::Sell,
+            _ => return None,
+        };
         let id = OrderId(u64::from_be_bytes(bytes_at(head, ORDER_REF)));
         failpoint!(DeleteMissed => if layout.kind == ChangeKind::Delete { return None }, for id.0);
         Some(OrderChange {
             kind: layout.kind,
             id,
             instrument: InstrumentId(u16::from_be_bytes(bytes_at(head, STOCK_LOCATE.start))),
-            side: Side::BOTH[usize::from(side != BUY)],
+            side,
             price: Price(u32::from_be_bytes(words[3]).into()),
             qty: Qty(u32::from_be_bytes(words[usize::from(layout.qty) % words.len()]).into()),
         })
+    }
+
+    #[inline(always)]
+    fn is_without_effect(&self, message: &&[u8]) -> bool {
+        message.first().is_some_and(|kind| usize::from(IGNORED[usize::from(*kind)]) == message.len())
     }
 
     #[inline(always)]

@@ -234,6 +234,11 @@ impl<M, P: OrderMessages<M>> OrderMessages<M> for Numbered<'_, P> {
     }
 
     #[inline(always)]
+    fn is_without_effect(&self, message: &M) -> bool {
+        self.protocol.is_without_effect(message)
+    }
+
+    #[inline(always)]
     fn new_id(&self, message: &M) -> OrderId {
         self.protocol.new_id(message)
     }

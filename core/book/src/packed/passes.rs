@@ -144,6 +144,9 @@ fn decode<M>(
         // Each message has two operations at most, so `len` is below their maximum number.
         let place = &mut at!(mut operations, len);
         let Some(change) = protocol.change(&message) else {
+            if protocol.is_without_effect(&message) {
+                continue;
+            }
             *place = Operation { message: number, ..Operation::NONE };
             len += 1;
             continue;
