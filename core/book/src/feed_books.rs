@@ -86,8 +86,9 @@ pub trait OrderStore: Queues + Clone + Debug + Sized {
 }
 
 /// Number of open orders below which a full prefetch costs more than it saves, since most of the books'
-/// memory is cached anyway. Below it, only the orders' homes are prefetched.
-const OPEN_ORDERS_MIN: u32 = 1 << 16;
+/// memory is cached anyway. Below it, only the orders' homes are prefetched. Builds with debug assertions always
+/// prefetch, so that tests check it.
+const OPEN_ORDERS_MIN: u32 = if cfg!(debug_assertions) { 0 } else { 1 << 16 };
 
 impl<S: OrderStore> FeedBooks<S> {
     #[inline(always)]
@@ -157,7 +158,7 @@ impl<S: OrderStore> FeedBooks<S> {
         if self.orders.find(order.id.0) != NIL {
             return Err(AddError::DuplicateId(order.id));
         }
-        let index = self.levels.find_or_open(side, key, &mut self.orders);
+        let index = self.levels.find_or_open(side, key, NIL, &mut self.orders);
         let slot = self.orders.enter(order.id.0, order.qty);
         self.levels.get_mut(index).append(index, qty, &mut self.orders, slot, order.qty);
         Ok(())

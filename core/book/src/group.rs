@@ -118,7 +118,8 @@ pub(crate) struct Operation {
     /// First slot of the order's home bucket; NIL for a change that is not ordinary.
     pub(crate) home: u32,
     pub(crate) qty: u32,
-    /// Record of an added order's cell; NIL for other changes, and if the order needs another level.
+    /// Record of an added order's cell, or `NO_LEVEL` for another change, or if the side is unknown. If the order's
+    /// level is outside the cells, its record after the second pass, or NIL.
     pub(crate) level: u32,
     /// Side index of an added order; for other changes that of either side of the instrument.
     pub(crate) side: u32,
@@ -144,8 +145,20 @@ impl Operation {
     /// With [`MODIFIES`](Operation::MODIFIES): the order is on `side`, not on either side of the instrument.
     pub(crate) const STATES_SIDE: u8 = 32;
 
-    pub(crate) const NONE: Operation =
-        Operation { key: 0, tag: 0, home: 0, qty: 0, level: 0, side: 0, steps: 0, kind: 0, message: 0 };
+    /// Another null record than NIL.
+    pub(crate) const NO_LEVEL: u32 = 1;
+
+    pub(crate) const NONE: Operation = Operation {
+        key: 0,
+        tag: 0,
+        home: 0,
+        qty: 0,
+        level: Operation::NO_LEVEL,
+        side: 0,
+        steps: 0,
+        kind: 0,
+        message: 0,
+    };
 }
 
 /// Maximum number of operations of a group: a replacement or modification has two, any other message one.
@@ -159,9 +172,10 @@ pub struct OrderGroup {
     pub(crate) len: usize,
     /// Index of the next operation.
     pub(crate) at: usize,
-    /// Identifies the table sizes of the books that prepared the group: the places of its operations exist
-    /// only there.
-    pub(crate) shape: [u32; 3],
+    /// Identifies the tables of the books that prepared the group: the places of its operations exist only there.
+    pub(crate) shape: [u64; 4],
+    /// True if the last operation was applied outside the cells.
+    pub(crate) is_outside: bool,
     /// Number of grid changes when the cells were computed.
     pub(crate) grid_changes: u32,
 }
@@ -172,7 +186,8 @@ impl Default for OrderGroup {
             operations: Box::new([Operation::NONE; OPERATIONS_MAX]),
             len: 0,
             at: 0,
-            shape: [0; 3],
+            shape: [0; 4],
+            is_outside: false,
             grid_changes: 0,
         }
     }

@@ -5,6 +5,8 @@
 //! first, without the inner nodes: most sides have one or two leaves, and most levels open and close near the
 //! best.
 
+use std::hint::select_unpredictable;
+
 use arrayvec::ArrayVec;
 
 /// Maximum number of entries in a node: as many as fit into seven cache lines with the other fields.
@@ -25,8 +27,8 @@ const JOIN_LEN: usize = 2 * MIN_LEN;
 /// levels have indices of 32 bits.
 const HEIGHT_MAX: usize = 7;
 
-/// Number of leaves after the best that a look-up tries before it uses the inner nodes, which is faster on a
-/// side with few leaves.
+/// Number of leaves after the best that a look-up tries before it uses the inner nodes, in a tree with one inner
+/// node at most.
 const LEAVES_TRIED: usize = 3;
 
 /// Index of the null node, which stays empty, so that an empty side needs no special case.
@@ -38,7 +40,7 @@ const NIL: u32 = 0;
 struct Node {
     /// In a leaf: keys of levels. In an inner node: upper bounds of the keys below each child, which the keys
     /// below the next child exceed. The bound of the last child is the bound of the node itself, and
-    /// `i64::MAX` for the nodes with the best levels.
+    /// `i64::MAX` for the nodes with the best levels. `PADDING` behind the last entry.
     keys: [i64; CAPACITY],
     /// In a leaf: levels. In an inner node: indices of its children.
     values: [u32; CAPACITY],
@@ -53,8 +55,11 @@ struct Node {
 
 const _: () = assert!(size_of::<Node>() == 7 * 64);
 
+/// No key is greater, so a search need not consider the number of entries.
+const PADDING: i64 = i64::MAX;
+
 const EMPTY: Node =
-    Node { keys: [0; CAPACITY], values: [0; CAPACITY], len: 0, height: 0, worse: NIL, root: NIL };
+    Node { keys: [PADDING; CAPACITY], values: [0; CAPACITY], len: 0, height: 0, worse: NIL, root: NIL };
 
 impl Node {
     fn keys(&self) -> &[i64] {
@@ -66,14 +71,17 @@ impl Node {
         (self.len as usize).min(CAPACITY)
     }
 
-    /// Number of keys below `key`. Tries the last position first: usually the best level opens or closes.
+    /// Number of keys below `key`. The number of steps is constant, and none is a branch: a CPU could not predict
+    /// them.
     #[inline]
     fn position(&self, key: i64) -> usize {
-        match self.keys() {
-            [.., last] if *last < key => self.len(),
-            [worse @ .., last] if *last == key => worse.len(),
-            keys => keys.partition_point(|other| *other < key),
+        let (mut base, mut len) = (0, CAPACITY);
+        while len > 1 {
+            let half = len / 2;
+            base = select_unpredictable(self.keys[base + half - 1] < key, base + half, base);
+            len -= half;
         }
+        base + usize::from(self.keys[base] < key)
     }
 
     /// As [`Ladders::find`], in this leaf, which has the index `own`.
@@ -105,7 +113,14 @@ impl Node {
         let len = self.len();
         self.keys.copy_within(position + 1..len, position);
         self.values.copy_within(position + 1..len, position);
-        self.len -= 1;
+        self.shorten(len - 1);
+    }
+
+    /// Removes the last entries, so that `len` are left.
+    fn shorten(&mut self, len: usize) {
+        let old = self.len();
+        self.keys[len..old].fill(PADDING);
+        self.len = len as u32;
     }
 
     /// Moves the last `count` entries of `worse` to the start of this node.
@@ -116,7 +131,7 @@ impl Node {
         self.keys[..count].copy_from_slice(&worse.keys[left..][..count]);
         self.values[..count].copy_from_slice(&worse.values[left..][..count]);
         self.len += count as u32;
-        worse.len -= count as u32;
+        worse.shorten(left);
     }
 
     /// Moves the first `count` entries to the end of `worse`.
@@ -126,7 +141,7 @@ impl Node {
         worse.values[end..][..count].copy_from_slice(&self.values[..count]);
         self.keys.copy_within(count..len, 0);
         self.values.copy_within(count..len, 0);
-        self.len -= count as u32;
+        self.shorten(len - count);
         worse.len += count as u32;
     }
 }
@@ -204,8 +219,10 @@ impl Ladders {
 
     /// As `find`, for a key below those of the best leaf. `second` is the leaf after the best.
     fn find_below_best(&self, ladder: Ladder, second: u32, key: i64) -> Result<(u32, Place), Place> {
+        let root = self.node(self.root(ladder));
+        let tried = if root.height <= 1 { LEAVES_TRIED } else { 0 };
         let mut index = second;
-        for _ in 0..LEAVES_TRIED {
+        for _ in 0..tried {
             let leaf = self.node(index);
             if key >= leaf.keys[0] || leaf.worse == NIL {
                 // A key between two leaves may belong to either, which only an inner node determines.
@@ -219,7 +236,7 @@ impl Ladders {
         index = self.root(ladder);
         let mut node = self.node(index);
         while node.height > 0 {
-            index = node.values[node.keys().partition_point(|bound| *bound < key)];
+            index = node.values[node.position(key)];
             node = self.node(index);
         }
         node.find(index, key)

@@ -241,7 +241,14 @@ impl Levels {
         if cell.is_on_grid && level.order_count > 0 && level.key == key {
             return Some(cell.index);
         }
-        self.ladders.find(self.side(side).ladder, key).ok().map(|(level, _)| level)
+        self.find_outside(side, key)
+    }
+
+    /// The level of a key outside the cells. Accepts any side and key.
+    #[inline]
+    pub(crate) fn find_outside(&self, side: u32, key: i64) -> Option<u32> {
+        let side = self.sides.get(side as usize)?;
+        self.ladders.find(side.ladder, key).ok().map(|(level, _)| level)
     }
 
     /// Record index of this key's cell if the fast path applies: the key's level is open there, or can be
@@ -280,22 +287,33 @@ impl Levels {
     ///
     /// Of two levels with the same cell, the better one gets it, since most orders are added and removed at
     /// better prices. So this may move the other level out of the cell, if it has few orders.
-    pub(crate) fn find_or_open(&mut self, side: u32, key: i64, orders: &mut (impl Queues + ?Sized)) -> u32 {
+    ///
+    /// `expected` is any record: if it is outside the cells and still has the level, that is not searched for.
+    pub(crate) fn find_or_open(
+        &mut self,
+        side: u32,
+        key: i64,
+        expected: u32,
+        orders: &mut (impl Queues + ?Sized),
+    ) -> u32 {
         let cell = self.cell(side, key);
         let level = self.get(cell.index);
         if cell.is_on_grid && level.order_count > 0 && level.key == key {
             return cell.index;
         }
         if self.should_change_grid(side) && self.change_grid(side, orders) {
-            return self.find_or_open(side, key, orders);
+            return self.find_or_open(side, key, NIL, orders);
         }
-        let known = self.ladders.find(self.side(side).ladder, key);
+        let known = match self.get(expected) {
+            level if !self.is_cell(expected) && level.is_open_for(side, key) => Ok(expected),
+            _ => self.ladders.find(self.side(side).ladder, key).map(|(level, _)| level),
+        };
         let may_have_cell = cell.is_on_grid && self.vacate(side, cell, key, orders);
         match known {
-            Ok((level, _)) if may_have_cell && self.get(level).order_count <= ORDERS_MOVED_MAX => {
+            Ok(level) if may_have_cell && self.get(level).order_count <= ORDERS_MOVED_MAX => {
                 self.move_inside(side, level, cell, orders)
             }
-            Ok((level, _)) => level,
+            Ok(level) => level,
             Err(_) if may_have_cell => {
                 self.get_mut(cell.index).key = key;
                 self.note_added(side, cell.index, key, true);

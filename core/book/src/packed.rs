@@ -189,6 +189,8 @@ impl PackedOrders {
         let home = home.slot;
         let mut left = self.word(home, ASIDE) % NEIGHBOUR;
         let tag = PackedOrders::wide_tag(id);
+        // The home, the neighbour, which may be ahead of it, then the buckets behind them.
+        let neighbour = home ^ NEIGHBOUR_SLOT;
         let mut bucket = home;
         while left > 0 {
             for slot in bucket..bucket + LANES {
@@ -201,9 +203,26 @@ impl PackedOrders {
                 }
                 left -= u32::from(self.home(other).slot == home);
             }
-            bucket = self.next_bucket(bucket);
+            bucket = match bucket {
+                _ if bucket == home => neighbour,
+                _ if bucket == neighbour => self.next_bucket(home | NEIGHBOUR_SLOT),
+                _ => self.next_bucket(bucket),
+            };
         }
         NIL
+    }
+
+    /// The contents of the order in a slot, which has an exact tag, without its id.
+    #[inline(always)]
+    fn exact_record(&self, slot: u32) -> OrderRecord {
+        OrderRecord {
+            id: 0,
+            qty: self.word(slot, QTY).into(),
+            level: self.word(slot, LEVEL),
+            prev: self.word(slot, PREV),
+            next: self.word(slot, NEXT),
+            bucket: 0,
+        }
     }
 
     fn id(&self, slot: u32) -> u64 {
@@ -327,14 +346,7 @@ impl OrderStore for PackedOrders {
 
     #[inline(always)]
     fn record(&self, slot: u32) -> OrderRecord {
-        OrderRecord {
-            id: self.id(slot),
-            qty: self.qty(slot),
-            level: self.word(slot, LEVEL),
-            prev: self.word(slot, PREV),
-            next: self.word(slot, NEXT),
-            bucket: 0,
-        }
+        OrderRecord { id: self.id(slot), qty: self.qty(slot), ..self.exact_record(slot) }
     }
 
     #[inline(always)]

@@ -156,6 +156,12 @@ impl LevelRecord {
         Level { price: self.price(), qty: Qty(self.qty), order_count: self.order_count }
     }
 
+    /// True if this is the level of a key and a side, and has orders.
+    #[inline(always)]
+    pub(crate) const fn is_open_for(&self, side: u32, key: i64) -> bool {
+        self.order_count > 0 && self.key == key && self.side_index() == side
+    }
+
     /// Zero if this record of a cell has the level of `key`, or is empty and may get it: no level of this wrap
     /// is in the sorted array. Branchless: no CPU could predict whether the level is open.
     #[inline(always)]

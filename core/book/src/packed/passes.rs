@@ -30,7 +30,7 @@ use tickpath_types::{Price, Qty, Side};
 
 use super::{
     ASIDE, Bucket, FREE, Home, LANES, LEVEL, MOVED, NEIGHBOUR, NEIGHBOUR_SLOT, NEXT, PREV, PackedBooks,
-    PackedOrders, QTY, WORDS,
+    PackedOrders, QTY, WIDE, WORDS,
 };
 use crate::feed_books::{FeedBooks, OrderStore};
 use crate::grid::Grid;
@@ -101,9 +101,10 @@ const fn slot_of(bucket: u32, places: u32) -> u32 {
     bucket + (places | 1 << (LANES - 1)).trailing_zeros()
 }
 
-/// Sizes of the tables that operations refer to.
-fn shape(books: &PackedBooks) -> [u32; 3] {
-    [books.orders.bits, books.levels.pool, books.levels.sides.len() as u32]
+/// Identifies the tables that operations refer to: their sizes, and the homes of ids.
+fn shape(books: &PackedBooks) -> [u64; 4] {
+    let PackedOrders { bits, scatter, .. } = books.orders;
+    [bits.into(), scatter, books.levels.pool.into(), books.levels.sides.len() as u64]
 }
 
 /// The first three passes. Without `is_large` only the first, since the other memory is probably in a cache.
@@ -120,8 +121,15 @@ pub(super) fn prepare<M>(
     group.len = decode(books, &mut group.operations, messages, protocol);
     group.at = 0;
     if is_large {
-        look_at_levels(books, &mut group.operations[..group.len]);
-        look_at_tails(books, &group.operations[..group.len]);
+        let operations = &mut group.operations[..group.len];
+        let outside = prefetch_levels(books, operations);
+        if outside != 0 {
+            find_outside_levels(&books.levels, operations, outside);
+        }
+        prefetch_tails(books, operations);
+        if outside != 0 {
+            find_closing_levels(&books.levels, operations, outside);
+        }
     }
 }
 
@@ -158,15 +166,17 @@ fn decode<M>(
         let side = instrument * 2 + change.side as u32;
         let key = key(change.side, change.price);
         let cell = Cell::on(grids.get(at!(side_grids, side)), *bits, side, key);
-        let adds = kind == Operation::ADDS;
-        let level = select_unpredictable(adds & cell.is_on_grid, cell.index, NIL);
+        let level = select_unpredictable(cell.is_on_grid, cell.index, NIL);
+        let level = select_unpredictable(kind == Operation::ADDS, level, Operation::NO_LEVEL);
         prefetch_index(records, level as usize);
-        let home = books.orders.home(change.id.0);
-        let slot = select_unpredictable(fits & home.is_exact, home.slot, NIL);
+        let (slot, tag) = match books.orders.home(change.id.0) {
+            Home { slot, tag, is_exact: true } if fits => (slot, tag),
+            _ => not_exact(),
+        };
         prefetch_index(orders, slot as usize);
         *place = Operation {
             key,
-            tag: home.tag,
+            tag,
             home: slot,
             qty: change.qty.0 as u32,
             level,
@@ -177,12 +187,15 @@ fn decode<M>(
         };
         len += 1;
         if kind & Operation::REPLACES != 0 {
-            let Home { slot, tag, is_exact } = books.orders.home(protocol.new_id(&message).0);
+            let (slot, tag) = match books.orders.home(protocol.new_id(&message).0) {
+                Home { slot, tag, is_exact: true } => (slot, tag),
+                _ => not_exact(),
+            };
             prefetch_index(orders, slot as usize);
             at!(mut operations, len) = Operation {
                 key: change.price.0,
                 tag,
-                home: if is_exact { slot } else { NIL },
+                home: slot,
                 qty: change.qty.0 as u32,
                 kind: Operation::ADDS | Operation::IS_NEW,
                 message: number,
@@ -194,12 +207,23 @@ fn decode<M>(
     len
 }
 
-/// The second pass: fetches the orders' levels and neighbours, and the sides.
+/// The home bucket and the tag in operations on an order that is not ordinary: no order there has this tag.
+// Cold, so that ordinary orders take no time for the choice.
+#[cold]
+#[inline(never)]
+const fn not_exact() -> (u32, u32) {
+    (NIL, WIDE)
+}
+
+/// The second pass: fetches the orders' levels and neighbours, and the sides. Returns the set of the operations whose
+/// level is outside the cells.
 // Out of line, so that the loop has all CPU registers.
 #[inline(never)]
-fn look_at_levels(books: &PackedBooks, operations: &mut [Operation]) {
+fn prefetch_levels(books: &PackedBooks, operations: &mut [Operation]) -> u64 {
+    const _: () = assert!(OPERATIONS_MAX <= u64::BITS as usize);
     let orders = words(&books.orders.buckets);
     let levels = &books.levels;
+    let mut outside = 0;
     for at in 0..operations.len() {
         let op = operations[at];
         let mut bucket = op.home;
@@ -217,7 +241,13 @@ fn look_at_levels(books: &PackedBooks, operations: &mut [Operation]) {
         prefetch_index(&levels.records, level as usize);
         let side = levels.side_of_cell(level);
         prefetch_index(&levels.sides, side as usize);
-        if op.kind & Operation::REPLACES != 0 && found != 0 && levels.is_cell(level) {
+        // Also true for NIL.
+        if level.wrapping_sub(1) >= levels.pool - 1 {
+            operations[at].level = level;
+            outside |= 1 << at;
+            continue;
+        }
+        if op.kind & Operation::REPLACES != 0 && found != 0 {
             let new = &mut operations[at + 1];
             let grid = levels.grids.get(at!(levels.side_grids, side));
             let key = key(side_of(side), Price(new.key));
@@ -225,15 +255,50 @@ fn look_at_levels(books: &PackedBooks, operations: &mut [Operation]) {
             new.level = Cell::on(grid, levels.bits, side, key).index;
         }
     }
+    outside
 }
 
 /// The third pass: fetches the last orders of the levels that new orders enter, since these are linked to the
 /// new ones, and a CPU has few buffers for writes.
 #[inline(never)]
-fn look_at_tails(books: &PackedBooks, operations: &[Operation]) {
+fn prefetch_tails(books: &PackedBooks, operations: &[Operation]) {
     let orders = words(&books.orders.buckets);
     for op in operations {
         prefetch_index(orders, at!(books.levels.records, op.level).tail as usize);
+    }
+}
+
+/// The operations of a set.
+fn of_set(mut set: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let at = (set != 0).then(|| set.trailing_zeros() as usize)?;
+        set &= set - 1;
+        Some(at)
+    })
+}
+
+/// Searches for the levels outside the cells that new orders enter, and fetches them.
+#[cold]
+#[inline(never)]
+fn find_outside_levels(levels: &Levels, operations: &mut [Operation], outside: u64) {
+    for at in of_set(outside) {
+        let op = &mut operations[at];
+        if op.level == NIL {
+            op.level = levels.find_outside(op.side, op.key).unwrap_or(NIL);
+            prefetch_index(&levels.records, op.level as usize);
+        }
+    }
+}
+
+/// Searches for the levels outside the cells that probably close, so that the tree's nodes are in a cache.
+#[cold]
+#[inline(never)]
+fn find_closing_levels(levels: &Levels, operations: &[Operation], outside: u64) {
+    for op in of_set(outside).map(|at| &operations[at]) {
+        let level = levels.get(op.level);
+        if op.kind & Operation::ADDS == 0 && level.order_count == 1 {
+            std::hint::black_box(levels.find_outside(level.side_index(), level.key));
+        }
     }
 }
 
@@ -293,20 +358,26 @@ pub(super) fn advance<const REPORTS: bool>(books: &mut PackedBooks, group: &mut 
         let left = (group.len - group.at) as u32;
         let has_room = books.orders.len + left <= books.orders.max
             && books.levels.count + left <= books.levels.max_levels;
+        let can_apply = is_own && has_room;
         let mut stop = match left {
             0 => Stop::Done,
-            _ if is_own && has_room => apply::<REPORTS>(books, group),
+            _ if can_apply && !group.is_outside => apply::<REPORTS>(books, group),
             _ => Stop::Exception,
         };
         if let Stop::Exception = stop
-            && is_own
-            && has_room
-            && let Some(applied) = apply_outside(books, group)
+            && can_apply
         {
-            if !REPORTS && !applied.crosses || applied.is_half {
-                continue;
+            // An operation like the last one is probable, and beginning the loop for ordinary ones takes time.
+            let was_outside = group.is_outside;
+            let applied = apply_outside(books, group);
+            group.is_outside = applied.is_some();
+            match applied {
+                Some(Applied { crosses: false, .. }) if !REPORTS => continue,
+                Some(Applied { is_half: true, .. }) => continue,
+                Some(applied) => stop = Stop::Applied(applied),
+                None if was_outside => continue,
+                None => {}
             }
-            stop = Stop::Applied(applied);
         }
         match stop {
             Stop::Done => return Step::Done,
@@ -382,7 +453,7 @@ fn apply_outside(books: &mut PackedBooks, group: &mut OrderGroup) -> Option<Appl
             slot => slot,
         };
         // A new level cannot overflow, so none stays open without an order.
-        let index = levels.find_or_open(op.side, op.key, orders);
+        let index = levels.find_or_open(op.side, op.key, op.level, orders);
         let total = levels.get(index).qty.checked_add(op.qty.into())?;
         orders.enter_in(slot, op.home, op.tag, op.qty);
         levels.get_mut(index).append(index, total, orders, slot, Qty(op.qty.into()));
@@ -394,7 +465,10 @@ fn apply_outside(books: &mut PackedBooks, group: &mut OrderGroup) -> Option<Appl
         NIL => orders.with_tag(op.home ^ NEIGHBOUR_SLOT, op.tag | MOVED),
         slot => slot,
     };
-    let record = (slot != NIL).then(|| orders.record(slot))?;
+    if slot == NIL {
+        return None;
+    }
+    let record = orders.exact_record(slot);
     let level = levels.get_mut(record.level);
     let (side, key) = (level.side_index(), level.key);
     let qty = if op.kind & Operation::REDUCES != 0 { u64::from(op.qty) } else { record.qty };
@@ -463,7 +537,7 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
             let overflows = qty <= level.qty;
             let may_be_open = found | at!(orders, op.home as usize + ASIDE);
             let conflict = level.conflict(op.key, u32::from(op.steps) >> bits);
-            if (conflict != 0) | overflows {
+            if (conflict != 0) | overflows | (op.level >= pool) {
                 break Stop::Exception;
             }
             let (mut slot, mut tag) = (slot_of(op.home, free), op.tag);
