@@ -177,6 +177,14 @@ impl PackedOrders {
         self.with_tag(home.slot, home.tag) & u32::from(home.is_exact).wrapping_neg()
     }
 
+    /// The slot of the order with this exact tag in its home or the neighbouring bucket, or NIL.
+    fn with_exact_tag_near(&self, home: u32, tag: u32) -> u32 {
+        match self.with_tag(home, tag) {
+            NIL => self.with_tag(home ^ NEIGHBOUR_SLOT, tag | MOVED),
+            slot => slot,
+        }
+    }
+
     /// The slot of an order that is in the neighbouring bucket or has a wide tag, or NIL. Checks all orders of the
     /// id's home that have a wide tag.
     #[cold]

@@ -121,15 +121,21 @@ pub(super) fn prepare<M>(
     group.len = decode(books, &mut group.operations, messages, protocol);
     group.at = 0;
     if is_large {
-        let operations = &mut group.operations[..group.len];
-        let outside = prefetch_levels(books, operations);
-        if outside != 0 {
-            find_outside_levels(&books.levels, operations, outside);
-        }
-        prefetch_tails(books, operations);
-        if outside != 0 {
-            find_closing_levels(&books.levels, operations, outside);
-        }
+        prefetch(books, &mut group.operations[..group.len]);
+    }
+}
+
+/// The second and the third pass.
+#[inline(never)]
+fn prefetch(books: &PackedBooks, operations: &mut [Operation]) {
+    let (outside, replaces) = prefetch_levels(books, operations);
+    prefetch_new_levels(books, operations, replaces);
+    if outside != 0 {
+        find_outside_levels(&books.levels, operations, outside);
+    }
+    prefetch_tails(books, operations);
+    if outside != 0 {
+        find_closing_levels(&books.levels, operations, outside);
     }
 }
 
@@ -215,20 +221,22 @@ const fn not_exact() -> (u32, u32) {
     (NIL, WIDE)
 }
 
-/// The second pass: fetches the orders' levels and neighbours, and the sides. Returns the set of the operations whose
-/// level is outside the cells.
+/// The second pass: fetches the orders' levels and neighbours, and the sides. Returns two sets of operations: those
+/// whose level is outside the cells, and those that replace an order.
 // Out of line, so that the loop has all CPU registers.
 #[inline(never)]
-fn prefetch_levels(books: &PackedBooks, operations: &mut [Operation]) -> u64 {
+fn prefetch_levels(books: &PackedBooks, operations: &mut [Operation]) -> (u64, u64) {
     const _: () = assert!(OPERATIONS_MAX <= u64::BITS as usize);
     let orders = words(&books.orders.buckets);
     let levels = &books.levels;
-    let mut outside = 0;
+    let (mut outside, mut replaces) = (0, 0);
     for at in 0..operations.len() {
         let op = operations[at];
         let mut bucket = op.home;
         let mut found = matches(tags(orders, bucket), op.tag);
-        if (u32::from(op.kind & Operation::ADDS) | found) == 0 {
+        // Not if an operation of this group adds the order: the neighbour is in no cache.
+        let may_be_moved = at!(orders, bucket as usize + ASIDE) >= NEIGHBOUR;
+        if may_be_moved & ((u32::from(op.kind & Operation::ADDS) | found) == 0) {
             bucket ^= NEIGHBOUR_SLOT;
             found = matches(tags(orders, bucket), op.tag | MOVED);
         }
@@ -245,17 +253,30 @@ fn prefetch_levels(books: &PackedBooks, operations: &mut [Operation]) -> u64 {
         if level.wrapping_sub(1) >= levels.pool - 1 {
             operations[at].level = level;
             outside |= 1 << at;
+        }
+        // A CPU could not predict a branch.
+        replaces |= u64::from(op.kind & Operation::REPLACES != 0) << at;
+    }
+    (outside, replaces)
+}
+
+/// Part of the second pass: fetches the levels of the new orders of replacements, whose side is that of the old
+/// order.
+fn prefetch_new_levels(books: &PackedBooks, operations: &mut [Operation], replaces: u64) {
+    let levels = &books.levels;
+    for at in of_set(replaces) {
+        let slot = books.orders.with_exact_tag_near(operations[at].home, operations[at].tag);
+        let level = books.orders.word(slot, LEVEL);
+        if slot == NIL || !levels.is_cell(level) {
             continue;
         }
-        if op.kind & Operation::REPLACES != 0 && found != 0 {
-            let new = &mut operations[at + 1];
-            let grid = levels.grids.get(at!(levels.side_grids, side));
-            let key = key(side_of(side), Price(new.key));
-            // The key stays the price, since the order's side is certain only in the last pass.
-            new.level = Cell::on(grid, levels.bits, side, key).index;
-        }
+        let side = levels.side_of_cell(level);
+        let new = &mut operations[at + 1];
+        // The key stays the price, since the order's side is certain only in the last pass.
+        new.level =
+            Cell::on(levels.grid_of(side), levels.bits, side, key(side_of(side), Price(new.key))).index;
+        prefetch_index(&levels.records, new.level as usize);
     }
-    outside
 }
 
 /// The third pass: fetches the last orders of the levels that new orders enter, since these are linked to the
@@ -461,10 +482,7 @@ fn apply_outside(books: &mut PackedBooks, group: &mut OrderGroup) -> Option<Appl
         let crosses = levels.side(op.side ^ 1).best_key >= !op.key;
         return Some(Applied { crosses, ..Applied::new(op.side, op.key, op.qty) });
     }
-    let slot = match orders.with_tag(op.home, op.tag) {
-        NIL => orders.with_tag(op.home ^ NEIGHBOUR_SLOT, op.tag | MOVED),
-        slot => slot,
-    };
+    let slot = orders.with_exact_tag_near(op.home, op.tag);
     if slot == NIL {
         return None;
     }
