@@ -21,7 +21,7 @@ const FREE: LevelRecord = LevelRecord::closed(InstrumentId(0), Side::Buy);
 ///
 /// The orders of a level are a list linked by index, so removing one needs no search. Each side has a window
 /// of 256 prices near its best, with a table entry and a bit for each price, so that its levels need no
-/// search either. The other levels are in sorted arrays. A window moves only after at least as many orders
+/// search either. The other levels are in ladders, B+ trees. A window moves only after at least as many orders
 /// were added to levels outside it as there are levels to move. This bounds the average work per order
 /// for any input. Nothing is allocated after creation.
 #[derive(Clone, Debug)]

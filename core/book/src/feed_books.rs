@@ -19,7 +19,7 @@ use crate::{AddError, BookLimits, BooksById, Level, Order, PrefetchRequest, Queu
 /// The orders of a level are a list linked by index, so removing one needs no search. Each side has a ring of
 /// up to 256 cells for levels at equidistant prices (a grid), and a bit per cell that marks open levels.
 /// Prices that many steps apart share a cell, which usually holds the best of their levels. The other levels,
-/// and those off the grid, are in a sorted tree. A change of grid moves all levels and orders of the side, so
+/// and those off the grid, are in a ladder, a B+ tree. A change of grid moves all levels and orders of the side, so
 /// it waits until at least a quarter as many orders were added outside the cells. This bounds the average work
 /// per order for any input. Nothing is allocated after creation.
 ///
@@ -88,7 +88,7 @@ pub trait OrderStore: Queues + Clone + Debug + Sized {
 /// Number of open orders below which a full prefetch costs more than it saves, since most of the books'
 /// memory is cached anyway. Below it, only the orders' homes are prefetched. Builds with debug assertions always
 /// prefetch, so that tests check it.
-const OPEN_ORDERS_MIN: u32 = if cfg!(debug_assertions) { 0 } else { 1 << 16 };
+const OPEN_ORDERS_MIN: u32 = 1 << 16;
 
 impl<S: OrderStore> FeedBooks<S> {
     #[inline(always)]
@@ -284,7 +284,8 @@ impl<S: OrderStore> BooksById for FeedBooks<S> {
         messages: impl Iterator<Item = M>,
         protocol: &impl OrderMessages<M>,
     ) {
-        S::prepare(self, group, messages, protocol, self.order_count() >= OPEN_ORDERS_MIN);
+        let is_large = cfg!(debug_assertions) || self.order_count() >= OPEN_ORDERS_MIN;
+        S::prepare(self, group, messages, protocol, is_large);
     }
 
     #[inline(always)]

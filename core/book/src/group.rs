@@ -89,7 +89,8 @@ pub enum Step {
         qty: Qty,
         /// True if an order was added, also as a replacement or at a new price.
         is_added: bool,
-        /// True if an added order would trade with the best order of the opposite side.
+        /// True if an added order would trade with the best order of the opposite side. Also true for one of the
+        /// best price there is: the caller checks whether the opposite side has an order.
         crosses: bool,
     },
 }
@@ -150,7 +151,7 @@ impl Operation {
 
     pub(crate) const NONE: Operation = Operation {
         key: 0,
-        tag: 0,
+        tag: u32::MAX,
         home: 0,
         qty: 0,
         level: Operation::NO_LEVEL,

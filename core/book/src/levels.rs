@@ -65,8 +65,8 @@ impl BookSide {
 }
 
 /// The best level of a side after the level of key `closed`, the best, has closed in its cell, with its key.
-/// `first` is the side's first cell, `grid` the side's grid. `None` if the next open cell may hold a level of another ring wrap, or if
-/// a level outside the cells may be better.
+/// `first` is the side's first cell, `grid` the side's grid. `None` if the next open cell may hold a level of
+/// another ring wrap, or if a level outside the cells may be better.
 #[inline(always)]
 pub(crate) fn next_best(
     book: &BookSide,
@@ -90,13 +90,13 @@ const fn is_near(grid: &Grid, bits: u32, better: i64, worse: i64) -> bool {
 }
 
 /// The levels of all sides. Each side has cells for the levels of up to 256 neighbouring prices, so that the
-/// price of nearly every level determines its record. The others are in sorted arrays, with records from a
+/// price of nearly every level determines its record. The others are in ladders, B+ trees, with records from a
 /// pool.
 #[derive(Clone, Debug)]
 pub(crate) struct Levels {
     pub(crate) sides: Vec<BookSide>,
-    /// The number of each side's grid, then those of an unknown instrument's sides. Not in the side's own record, since the first pass over a group needs it,
-    /// and these stay in a cache.
+    /// The number of each side's grid, then those of an unknown instrument's sides. Not in the side's own record,
+    /// since the first pass over a group needs it, and these stay in a cache.
     pub(crate) side_grids: Vec<u8>,
     /// A row of null records, a row of cells for each side, then the pool of records for the other levels.
     pub(crate) records: Vec<LevelRecord>,
@@ -348,7 +348,7 @@ impl Levels {
         true
     }
 
-    /// Moves a level from the sorted array to its empty cell.
+    /// Moves a level from the ladder to its empty cell.
     fn move_inside(&mut self, side: u32, level: u32, cell: Cell, orders: &mut (impl Queues + ?Sized)) -> u32 {
         self.take_inside(side, level);
         self.move_level(level, cell.index, orders);
@@ -378,7 +378,7 @@ impl Levels {
         self.free = index;
     }
 
-    /// Adds a level of the pool to its side's sorted array.
+    /// Adds a level of the pool to its side's ladder.
     fn put_outside(&mut self, side: u32, level: u32) {
         let Err(place) = self.ladders.find(self.side(side).ladder, self.get(level).key) else {
             unreachable!("a side has one level of a key")
@@ -386,7 +386,7 @@ impl Levels {
         self.put_at(side, level, place);
     }
 
-    /// Adds a level of the pool to its side's sorted array, at the place where a search has not found its key.
+    /// Adds a level of the pool to its side's ladder, at the place where a search has not found its key.
     fn put_at(&mut self, side: u32, level: u32, place: ladder::Place) {
         let key = self.get(level).key;
         let book = &mut self.sides[side as usize];
@@ -398,7 +398,7 @@ impl Levels {
         }
     }
 
-    /// Removes a level from its side's sorted array.
+    /// Removes a level from its side's ladder.
     fn take_inside(&mut self, side: u32, level: u32) {
         let key = self.get(level).key;
         let book = &mut self.sides[side as usize];
@@ -552,7 +552,7 @@ impl Levels {
         index
     }
 
-    /// Moves a level of the pool to its cell if that is free, otherwise to the sorted array.
+    /// Moves a level of the pool to its cell if that is free, otherwise to the ladder.
     fn place(&mut self, side: u32, level: u32, orders: &mut (impl Queues + ?Sized)) {
         let cell = self.cell(side, self.get(level).key);
         if !cell.is_on_grid || self.get(cell.index).order_count > 0 {

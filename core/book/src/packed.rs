@@ -14,11 +14,11 @@ use crate::record::{NIL, OrderRecord, Queues};
 /// overlap; rare changes leave the group and are applied one at a time.
 ///
 /// The table of orders takes 64 to 128 bytes for each order of the maximum number, which is the memory of
-/// three to six orders. Ids below 2^48 or so, with quantities below 2^32, are fast; others take 16 bytes more
-/// and need a look-up outside the group.
+/// three to six orders. Ids below about 2^30 times the maximum number of orders, with quantities below 2^32,
+/// are fast; others take 16 bytes more and need a look-up outside the group.
 ///
 /// Orders whose ids are neighbours are neighbours in memory. A secret factor scatters ids that are far apart,
-/// so a venue cannot choose ids that collide.
+/// so a venue cannot choose ids that collide in books of 2^16 orders or more.
 pub type PackedBooks = FeedBooks<PackedOrders>;
 
 /// Number of orders in a bucket.
@@ -37,7 +37,7 @@ const PREV: usize = 10;
 const NEXT: usize = 13;
 /// Offset likewise from the first slot of a bucket to two counts of orders whose home it is: of those in the
 /// neighbouring bucket, in units of `NEIGHBOUR`, and of those with a wide tag, in any bucket.
-const ASIDE: usize = LANES as usize;
+const DISPLACED: usize = LANES as usize;
 /// The unit of the first of these counts, which is at most `LANES`.
 const NEIGHBOUR: u32 = 1 << 30;
 /// Distance between the first slots of two neighbouring buckets: each is the other's neighbour.
@@ -51,7 +51,7 @@ const WIDE: u32 = 1 << 31;
 /// Set in an exact tag: the order's home is the neighbouring bucket.
 const MOVED: u32 = 1 << 30;
 
-/// Up to three orders in one cache line: the arrays `tag` (and the counts at `ASIDE`), `qty`, `level`, `prev` and
+/// Up to three orders in one cache line: the arrays `tag` (and the counts at `DISPLACED`), `qty`, `level`, `prev` and
 /// `next`.
 #[derive(Clone, Copy, Debug)]
 #[repr(C, align(64))]
@@ -189,13 +189,13 @@ impl PackedOrders {
     /// id's home that have a wide tag.
     #[cold]
     #[inline(never)]
-    fn find_aside(&self, home: Home, id: u64) -> u32 {
+    fn find_displaced(&self, home: Home, id: u64) -> u32 {
         let moved = self.with_exact_tag(home.in_neighbour());
         if moved != NIL {
             return moved;
         }
         let home = home.slot;
-        let mut left = self.word(home, ASIDE) % NEIGHBOUR;
+        let mut left = self.word(home, DISPLACED) % NEIGHBOUR;
         let tag = PackedOrders::wide_tag(id);
         // The home, the neighbour, which may be ahead of it, then the buckets behind them.
         let neighbour = home ^ NEIGHBOUR_SLOT;
@@ -251,7 +251,7 @@ impl PackedOrders {
     fn enter_in(&mut self, slot: u32, home: u32, tag: u32, qty: u32) {
         let is_home = slot / WORDS == home / WORDS;
         *self.word_mut(slot, 0) = if is_home { tag } else { tag | MOVED };
-        *self.word_mut(home, ASIDE) += if is_home { 0 } else { NEIGHBOUR };
+        *self.word_mut(home, DISPLACED) += if is_home { 0 } else { NEIGHBOUR };
         *self.word_mut(slot, QTY) = qty;
         self.len += 1;
     }
@@ -259,13 +259,13 @@ impl PackedOrders {
     /// If the order in a slot has the tag of a moved one, its home does not count it any more.
     fn forget_moved(&mut self, slot: u32) {
         if self.word(slot, 0) & MOVED != 0 {
-            *self.word_mut((slot / WORDS * WORDS) ^ NEIGHBOUR_SLOT, ASIDE) -= NEIGHBOUR;
+            *self.word_mut((slot / WORDS * WORDS) ^ NEIGHBOUR_SLOT, DISPLACED) -= NEIGHBOUR;
         }
     }
 
     /// Gives the order in a slot a wide tag.
     fn widen(&mut self, slot: u32, id: u64, qty: u64) {
-        *self.word_mut(self.home(id).slot, ASIDE) += 1;
+        *self.word_mut(self.home(id).slot, DISPLACED) += 1;
         *self.word_mut(slot, 0) = PackedOrders::wide_tag(id);
         let index = match usize::try_from(self.free_wide) {
             Ok(index) if self.free_wide != NO_WIDE => {
@@ -330,7 +330,7 @@ impl OrderStore for PackedOrders {
         let mut buckets: Vec<_> =
             (0..count + NIL_BUCKETS).map(|_| std::hint::black_box(Bucket([FREE; WORDS as usize]))).collect();
         // No order can be added to the bucket of NIL.
-        buckets[0].0[ASIDE] = 1;
+        buckets[0].0[DISPLACED] = 1;
         // Memory that is touched at its first use.
         let wide = Vec::with_capacity(max as usize);
         let scatter = PackedOrders::secret(&buckets);
@@ -349,7 +349,7 @@ impl OrderStore for PackedOrders {
     fn find(&self, id: u64) -> u32 {
         let home = self.home(id);
         let slot = self.with_exact_tag(home);
-        if slot != NIL || self.word(home.slot, ASIDE) == 0 { slot } else { self.find_aside(home, id) }
+        if slot != NIL || self.word(home.slot, DISPLACED) == 0 { slot } else { self.find_displaced(home, id) }
     }
 
     #[inline(always)]
@@ -361,7 +361,7 @@ impl OrderStore for PackedOrders {
     fn enter_at_home(&mut self, id: u64, qty: Qty) -> u32 {
         let Home { slot: home, tag, is_exact } = self.home(id);
         let free = self.with_tag(home, FREE);
-        let is_known = (self.with_tag(home, tag) | self.word(home, ASIDE)) != 0;
+        let is_known = (self.with_tag(home, tag) | self.word(home, DISPLACED)) != 0;
         let is_wide = !is_exact | (qty.0 > u64::from(u32::MAX));
         if is_known | is_wide | (free == NIL) | self.is_full() {
             return NIL;
@@ -401,7 +401,7 @@ impl OrderStore for PackedOrders {
     fn remove(&mut self, slot: u32) {
         if self.is_wide(slot) {
             let home = self.home(self.wide_of(slot)[0]).slot;
-            *self.word_mut(home, ASIDE) -= 1;
+            *self.word_mut(home, DISPLACED) -= 1;
             let index = self.word(slot, QTY);
             self.wide[index as usize] = [self.free_wide, 0];
             self.free_wide = index.into();

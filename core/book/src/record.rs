@@ -49,7 +49,7 @@ pub(crate) struct LevelRecord {
     pub(crate) order_count: u32,
     pub(crate) instrument: InstrumentId,
     pub(crate) side: Side,
-    /// In a cell's record: counts of the levels that belong to this cell but are in the sorted array.
+    /// In a cell's record: counts of the levels that belong to this cell but are in the ladder.
     pub(crate) outside: Outside,
 }
 
@@ -163,7 +163,7 @@ impl LevelRecord {
     }
 
     /// Zero if this record of a cell has the level of `key`, or is empty and may get it: no level of this wrap
-    /// is in the sorted array. Branchless: no CPU could predict whether the level is open.
+    /// is in the ladder. Branchless: no CPU could predict whether the level is open.
     #[inline(always)]
     pub(crate) fn conflict(&self, key: i64, wrap: u32) -> u64 {
         let outside_levels = u64::from(self.outside.count(wrap));
@@ -235,9 +235,9 @@ pub(crate) fn merged(
     })
 }
 
-/// For one cell: counts of the levels that belong to it but are in the sorted array, with two bits for each
+/// For one cell: counts of the levels that belong to it but are in the ladder, with two bits for each
 /// ring wrap modulo 4. A count that reaches three stays there. While it is zero, a level of that wrap may be
-/// opened in its cell without a search of the sorted array.
+/// opened in its cell without a search of the ladder.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Outside(u8);
 

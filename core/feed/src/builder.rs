@@ -378,7 +378,7 @@ const HEAD_LEN: usize = OrderDelete::LEN;
 
 /// The `N` bytes from offset `at` on, which are part of the message.
 #[inline(always)]
-fn bytes_at<const N: usize>(message: &[u8], at: usize) -> [u8; N] {
+pub(crate) fn bytes_at<const N: usize>(message: &[u8], at: usize) -> [u8; N] {
     *message[at..at + N].first_chunk().expect("N bytes were taken")
 }
 

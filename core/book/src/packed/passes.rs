@@ -2,19 +2,20 @@
 //!
 //! The first three passes only prefetch, each what the lines of the pass before it name: the orders' buckets
 //! and new orders' levels; the orders' levels and neighbours; the last orders of levels. The last pass applies
-//! the changes. Its code is straight, with one branch on whether an order is added: a CPU cannot predict more.
-//! A change that is not ordinary leaves it before its first write. `apply_outside` applies those to levels outside
-//! the cells, without unchecked accesses.
+//! the changes. Usually a CPU can predict all its branches but two: whether an order is added, and whether it
+//! replaces another. A change that is not ordinary leaves it before its first write. `apply_outside` applies those
+//! to levels outside the cells, without unchecked accesses.
 //!
 //! # Safety
 //!
 //! This module reads and writes slots, levels and sides without a check of their bounds. These are the
-//! invariants behind it. `PackedOrders` and `Levels` keep them, and no other code can change their fields.
+//! invariants behind it. `packed.rs` and `levels.rs` keep them, and no other code changes the fields.
 //!
 //! - A slot in a record (`prev`, `next`, `head`, `tail`) is NIL or that of a place of the table, so it is the
 //!   index of one of the first three words of a bucket. All fields of its order are in the same bucket.
 //! - The level of an order in the table is the index of a level's record. The words that are read as the level
-//!   of an order that is not there are not used.
+//!   of an order that is not there are only prefetched.
+//! - The tag of an operation without an order differs from those in the bucket of NIL, its home.
 //! - The records of levels below `Levels::pool` are a row for each side, behind the row of null records.
 //! - An operation's `home`, `level` and `side` are valid in books of the shape that is stored in the group.
 //!   `advance` checks this shape. No table of books shrinks.
@@ -29,8 +30,8 @@ use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_types::{Price, Qty, Side};
 
 use super::{
-    ASIDE, Bucket, FREE, Home, LANES, LEVEL, MOVED, NEIGHBOUR, NEIGHBOUR_SLOT, NEXT, PREV, PackedBooks,
-    PackedOrders, QTY, WIDE, WORDS,
+    Bucket, DISPLACED, FREE, Home, LANES, LEVEL, MOVED, NEIGHBOUR, NEIGHBOUR_SLOT, NEXT, PREV, PackedBooks,
+    PackedOrders, QTY, WORDS,
 };
 use crate::feed_books::{FeedBooks, OrderStore};
 use crate::grid::Grid;
@@ -218,7 +219,7 @@ fn decode<M>(
 #[cold]
 #[inline(never)]
 const fn not_exact() -> (u32, u32) {
-    (NIL, WIDE)
+    (NIL, Operation::NONE.tag)
 }
 
 /// The second pass: fetches the orders' levels and neighbours, and the sides. Returns two sets of operations: those
@@ -230,12 +231,12 @@ fn prefetch_levels(books: &PackedBooks, operations: &mut [Operation]) -> (u64, u
     let orders = words(&books.orders.buckets);
     let levels = &books.levels;
     let (mut outside, mut replaces) = (0, 0);
-    for at in 0..operations.len() {
-        let op = operations[at];
+    for (at, place) in operations.iter_mut().enumerate() {
+        let op = *place;
         let mut bucket = op.home;
         let mut found = matches(tags(orders, bucket), op.tag);
         // Not if an operation of this group adds the order: the neighbour is in no cache.
-        let may_be_moved = at!(orders, bucket as usize + ASIDE) >= NEIGHBOUR;
+        let may_be_moved = at!(orders, bucket as usize + DISPLACED) >= NEIGHBOUR;
         if may_be_moved & ((u32::from(op.kind & Operation::ADDS) | found) == 0) {
             bucket ^= NEIGHBOUR_SLOT;
             found = matches(tags(orders, bucket), op.tag | MOVED);
@@ -251,7 +252,7 @@ fn prefetch_levels(books: &PackedBooks, operations: &mut [Operation]) -> (u64, u
         prefetch_index(&levels.sides, side as usize);
         // Also true for NIL.
         if level.wrapping_sub(1) >= levels.pool - 1 {
-            operations[at].level = level;
+            place.level = level;
             outside |= 1 << at;
         }
         // A CPU could not predict a branch.
@@ -447,7 +448,7 @@ fn free_place(orders: &[u32], home: u32, tag: u32) -> u32 {
     let neighbour = home ^ NEIGHBOUR_SLOT;
     let (own, others) = (tags(orders, home), tags(orders, neighbour));
     let known = matches(own, tag) | matches(others, tag | MOVED);
-    if known | (at!(orders, home as usize + ASIDE) % NEIGHBOUR) != 0 {
+    if known | (at!(orders, home as usize + DISPLACED) % NEIGHBOUR) != 0 {
         return NIL;
     }
     match [matches(own, FREE), matches(others, FREE)] {
@@ -553,7 +554,7 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
             let qty = level.qty.wrapping_add(op.qty.into());
             // Also an order of quantity zero.
             let overflows = qty <= level.qty;
-            let may_be_open = found | at!(orders, op.home as usize + ASIDE);
+            let may_be_open = found | at!(orders, op.home as usize + DISPLACED);
             let conflict = level.conflict(op.key, u32::from(op.steps) >> bits);
             if (conflict != 0) | overflows | (op.level >= pool) {
                 break Stop::Exception;
@@ -566,7 +567,7 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
                 }
                 if slot & !(WORDS - 1) != op.home {
                     tag |= MOVED;
-                    at!(mut orders, op.home as usize + ASIDE) += NEIGHBOUR;
+                    at!(mut orders, op.home as usize + DISPLACED) += NEIGHBOUR;
                 }
             }
             let LevelRecord { tail, order_count: others, head, .. } = *level;
@@ -641,7 +642,7 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
         at!(mut orders, next as usize + PREV) = prev;
         at!(mut orders, slot) = FREE;
         if moved != 0 {
-            at!(mut orders, op.home as usize + ASIDE) -= moved;
+            at!(mut orders, op.home as usize + DISPLACED) -= moved;
         }
         let LevelRecord { head, tail, key, order_count: others, .. } = *level;
         let left = others - 1;

@@ -13,8 +13,9 @@ use zerocopy::FromBytes;
 
 use super::apply::{Apply, Known};
 use super::message::{Channel, Message};
-use super::orders::{Decoded, Layout, XdpOrders};
+use super::orders::{Decoded, Layout, ORDER_ID, XdpOrders};
 use super::state::State;
+use crate::builder::bytes_at;
 use crate::instruments::{Change, Instruments, UpdateListener};
 use crate::message_books::MessageBooks;
 
@@ -381,12 +382,4 @@ impl<B: BooksById> MessageBooks for BookBuilder<B> {
             _ => self.named_by(message),
         }
     }
-}
-
-const ORDER_ID: usize = offset_of!(AddOrder, order_id);
-
-/// The `N` bytes from offset `at` on, which are part of the message.
-#[inline(always)]
-fn bytes_at<const N: usize>(message: &[u8], at: usize) -> [u8; N] {
-    *message[at..at + N].first_chunk().expect("N bytes were taken")
 }

@@ -44,7 +44,7 @@ const WINDOW_LEN: usize = 9;
 const HEAD_LEN: usize = 24;
 const INDEX: usize = offset_of!(AddOrder, symbol_index);
 const SEQ: usize = offset_of!(AddOrder, symbol_seq_num);
-const ORDER_ID: usize = offset_of!(AddOrder, order_id);
+pub(super) const ORDER_ID: usize = offset_of!(AddOrder, order_id);
 
 /// The layouts by type.
 static LAYOUTS: [Layout; 256] = {

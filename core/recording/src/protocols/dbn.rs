@@ -250,7 +250,7 @@ pub struct LevelBooks<B> {
 impl<B: BooksById> LevelBooks<B> {
     fn set(&mut self, instrument: InstrumentId, record: &DbnRecord) {
         let id = |side: Side, rank: usize| {
-            OrderId((u64::from(instrument.0) << RANK_BITS | rank as u64) << 1 | side as u64 | 1 << 40)
+            OrderId((u64::from(instrument.0) << RANK_BITS | rank as u64) << 1 | side as u64)
         };
         let is_changed = |known: Option<Order<()>>, level: Option<(Price, Qty)>| {
             known.map(|order| (order.price, order.qty)) != level
