@@ -146,6 +146,8 @@ impl Operation {
     /// With [`MODIFIES`](Operation::MODIFIES): the order is on `side`, not on either side of the instrument.
     pub(crate) const STATES_SIDE: u8 = 32;
 
+    /// Tag for an order whose id is in [`OrderGroup::ids`].
+    pub(crate) const TAG_OF_ID: u32 = u32::MAX - 1;
     /// Another null record than NIL.
     pub(crate) const NO_LEVEL: u32 = 1;
 
@@ -173,6 +175,8 @@ pub struct OrderGroup {
     pub(crate) len: usize,
     /// Index of the next operation.
     pub(crate) at: usize,
+    /// Ids of operations on orders whose ids are too large for an exact tag.
+    pub(crate) ids: Box<[u64; OPERATIONS_MAX]>,
     /// Identifies the tables of the books that prepared the group: the places of its operations exist only there.
     pub(crate) shape: [u64; 4],
     /// True if the last operation was applied outside the cells.
@@ -187,6 +191,7 @@ impl Default for OrderGroup {
             operations: Box::new([Operation::NONE; OPERATIONS_MAX]),
             len: 0,
             at: 0,
+            ids: Box::new([0; OPERATIONS_MAX]),
             shape: [0; 4],
             is_outside: false,
             grid_changes: 0,

@@ -220,12 +220,12 @@ impl PackedOrders {
         NIL
     }
 
-    /// The contents of the order in a slot, which has an exact tag, without its id.
+    /// The contents of the order in a slot, without its id.
     #[inline(always)]
-    fn exact_record(&self, slot: u32) -> OrderRecord {
+    fn record_without_id(&self, slot: u32) -> OrderRecord {
         OrderRecord {
             id: 0,
-            qty: self.word(slot, QTY).into(),
+            qty: self.qty(slot),
             level: self.word(slot, LEVEL),
             prev: self.word(slot, PREV),
             next: self.word(slot, NEXT),
@@ -238,8 +238,12 @@ impl PackedOrders {
             return self.wide_of(slot)[0];
         }
         let tag = self.word(slot, 0);
-        let home = if tag & MOVED == 0 { slot } else { slot ^ NEIGHBOUR_SLOT };
-        let tag = (tag % MOVED).wrapping_sub(1);
+        self.exact_id(if tag & MOVED == 0 { slot } else { slot ^ NEIGHBOUR_SLOT }, tag % MOVED)
+    }
+
+    /// The id with this exact tag in the home bucket that has the slot `home`.
+    fn exact_id(&self, home: u32, tag: u32) -> u64 {
+        let tag = tag.wrapping_sub(1);
         let upper = u64::from(tag >> NEIGHBOUR_BITS);
         let bucket = (home / WORDS).wrapping_sub(NIL_BUCKETS);
         let lower = bucket.wrapping_sub(self.offset(upper)) & self.mask();
@@ -247,13 +251,14 @@ impl PackedOrders {
             | u64::from(tag & ((1 << NEIGHBOUR_BITS) - 1))
     }
 
-    /// Enters an order with an exact tag in a free slot of its home or of the neighbour.
-    fn enter_in(&mut self, slot: u32, home: u32, tag: u32, qty: u32) {
+    /// Enters an order with an exact tag in a free slot of its home or of the neighbour, and returns this slot.
+    fn enter_in(&mut self, slot: u32, home: u32, tag: u32, qty: u32) -> u32 {
         let is_home = slot / WORDS == home / WORDS;
         *self.word_mut(slot, 0) = if is_home { tag } else { tag | MOVED };
         *self.word_mut(home, DISPLACED) += if is_home { 0 } else { NEIGHBOUR };
         *self.word_mut(slot, QTY) = qty;
         self.len += 1;
+        slot
     }
 
     /// If the order in a slot has the tag of a moved one, its home does not count it any more.
@@ -354,7 +359,7 @@ impl OrderStore for PackedOrders {
 
     #[inline(always)]
     fn record(&self, slot: u32) -> OrderRecord {
-        OrderRecord { id: self.id(slot), qty: self.qty(slot), ..self.exact_record(slot) }
+        OrderRecord { id: self.id(slot), ..self.record_without_id(slot) }
     }
 
     #[inline(always)]
@@ -380,8 +385,7 @@ impl OrderStore for PackedOrders {
             if let Some(qty) = exact
                 && slot != NIL
             {
-                self.enter_in(slot, home.slot, home.tag, qty);
-                return slot;
+                return self.enter_in(slot, home.slot, home.tag, qty);
             }
         }
         self.len += 1;

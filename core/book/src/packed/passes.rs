@@ -3,8 +3,8 @@
 //! The first three passes only prefetch, each what the lines of the pass before it name: the orders' buckets
 //! and new orders' levels; the orders' levels and neighbours; the last orders of levels. The last pass applies
 //! the changes. Usually a CPU can predict all its branches but two: whether an order is added, and whether it
-//! replaces another. A change that is not ordinary leaves it before its first write. `apply_outside` applies those
-//! to levels outside the cells, without unchecked accesses.
+//! replaces another. A change that is not ordinary leaves it before its first write. `apply_outside` applies most of
+//! those, without unchecked accesses.
 //!
 //! # Safety
 //!
@@ -27,7 +27,7 @@
 use std::hint::select_unpredictable;
 
 use tickpath_lockfree::cpu::prefetch_index;
-use tickpath_types::{Price, Qty, Side};
+use tickpath_types::{OrderId, Price, Qty, Side};
 
 use super::{
     Bucket, DISPLACED, FREE, Home, LANES, LEVEL, MOVED, NEIGHBOUR, NEIGHBOUR_SLOT, NEXT, PREV, PackedBooks,
@@ -119,7 +119,7 @@ pub(super) fn prepare<M>(
 ) {
     group.shape = shape(books);
     group.grid_changes = books.levels.grid_changes;
-    group.len = decode(books, &mut group.operations, messages, protocol);
+    group.len = decode(books, &mut group.operations, &mut group.ids, messages, protocol);
     group.at = 0;
     if is_large {
         prefetch(books, &mut group.operations[..group.len]);
@@ -148,6 +148,7 @@ fn prefetch(books: &PackedBooks, operations: &mut [Operation]) {
 fn decode<M>(
     books: &PackedBooks,
     operations: &mut [Operation; OPERATIONS_MAX],
+    ids: &mut [u64; OPERATIONS_MAX],
     messages: impl Iterator<Item = M>,
     protocol: &impl OrderMessages<M>,
 ) -> usize {
@@ -177,8 +178,9 @@ fn decode<M>(
         let level = select_unpredictable(kind == Operation::ADDS, level, Operation::NO_LEVEL);
         prefetch_index(records, level as usize);
         let (slot, tag) = match books.orders.home(change.id.0) {
-            Home { slot, tag, is_exact: true } if fits => (slot, tag),
-            _ => not_exact(),
+            _ if !fits => (NIL, Operation::NONE.tag),
+            Home { slot, tag, is_exact: true } => (slot, tag),
+            Home { slot, .. } => not_exact(orders, slot, &mut ids[len], change.id),
         };
         prefetch_index(orders, slot as usize);
         *place = Operation {
@@ -194,9 +196,11 @@ fn decode<M>(
         };
         len += 1;
         if kind & Operation::REPLACES != 0 {
-            let (slot, tag) = match books.orders.home(protocol.new_id(&message).0) {
+            let new_id = protocol.new_id(&message);
+            let (slot, tag) = match books.orders.home(new_id.0) {
+                _ if !fits => (NIL, Operation::NONE.tag),
                 Home { slot, tag, is_exact: true } => (slot, tag),
-                _ => not_exact(),
+                Home { slot, .. } => not_exact(orders, slot, &mut ids[len], new_id),
             };
             prefetch_index(orders, slot as usize);
             at!(mut operations, len) = Operation {
@@ -214,12 +218,15 @@ fn decode<M>(
     len
 }
 
-/// The home bucket and the tag in operations on an order that is not ordinary: no order there has this tag.
+/// The home bucket and the tag in an operation on an order whose id is too large for an exact tag. Stores the id and
+/// fetches its home.
 // Cold, so that ordinary orders take no time for the choice.
 #[cold]
 #[inline(never)]
-const fn not_exact() -> (u32, u32) {
-    (NIL, Operation::NONE.tag)
+fn not_exact(orders: &[u32], home: u32, place: &mut u64, id: OrderId) -> (u32, u32) {
+    prefetch_index(orders, home as usize);
+    *place = id.0;
+    (NIL, Operation::TAG_OF_ID)
 }
 
 /// The second pass: fetches the orders' levels and neighbours, and the sides. Returns two sets of operations: those
@@ -458,40 +465,53 @@ fn free_place(orders: &[u32], home: u32, tag: u32) -> u32 {
     }
 }
 
-/// Applies the next operation, whose order is new at a level outside the cells, or rests at one. `None` if the
-/// change is another exception; then the books have the same orders as before.
+/// Applies the next operation, whose order is or will be outside: at a level outside the cells, or at a place of the
+/// table that its id does not determine. `None` if the change is another exception; then the books have the same
+/// orders as before.
 #[cold]
 #[inline(never)]
 fn apply_outside(books: &mut PackedBooks, group: &mut OrderGroup) -> Option<Applied> {
     let FeedBooks { orders, levels, .. } = books;
     let op = group.operations[group.at];
-    if op.home == NIL || op.side as usize >= levels.sides.len() {
+    let is_exact = op.home != NIL;
+    let id = match op.home {
+        NIL if op.tag == Operation::TAG_OF_ID => group.ids[group.at],
+        NIL => return None,
+        home => orders.exact_id(home, op.tag),
+    };
+    if op.side as usize >= levels.sides.len() {
         return None;
     }
     if op.kind & Operation::ADDS != 0 {
-        let slot = match free_place(words(&orders.buckets), op.home, op.tag) {
-            NIL => return None,
-            _ if op.qty == 0 => return None,
-            slot => slot,
-        };
+        let place = if is_exact { free_place(words(&orders.buckets), op.home, op.tag) } else { NIL };
+        if op.qty == 0 || place == NIL && orders.find(id) != NIL {
+            return None;
+        }
         // A new level cannot overflow, so none stays open without an order.
         let index = levels.find_or_open(op.side, op.key, op.level, orders);
         let total = levels.get(index).qty.checked_add(op.qty.into())?;
-        orders.enter_in(slot, op.home, op.tag, op.qty);
+        let slot = match place {
+            NIL => orders.enter(id, Qty(op.qty.into())),
+            place => orders.enter_in(place, op.home, op.tag, op.qty),
+        };
         levels.get_mut(index).append(index, total, orders, slot, Qty(op.qty.into()));
         group.at += 1;
         let crosses = levels.side(op.side ^ 1).best_key >= !op.key;
         return Some(Applied { crosses, ..Applied::new(op.side, op.key, op.qty) });
     }
-    let slot = orders.with_exact_tag_near(op.home, op.tag);
+    let near = if is_exact { orders.with_exact_tag_near(op.home, op.tag) } else { NIL };
+    let is_ordinary = near != NIL;
+    let slot = if is_ordinary { near } else { orders.find(id) };
     if slot == NIL {
         return None;
     }
-    let record = orders.exact_record(slot);
+    let record = orders.record_without_id(slot);
     let level = levels.get_mut(record.level);
     let (side, key) = (level.side_index(), level.key);
     let qty = if op.kind & Operation::REDUCES != 0 { u64::from(op.qty) } else { record.qty };
-    if levels.is_cell(record.level) || (side ^ op.side) > 1 || qty > record.qty {
+    let is_cell = levels.is_cell(record.level);
+    let is_usual = record.qty <= u64::from(u32::MAX) && qty <= record.qty && (side ^ op.side) <= 1;
+    if is_cell && is_ordinary || !is_usual {
         return None;
     }
     if op.kind & Operation::MODIFIES != 0 {
@@ -519,9 +539,11 @@ fn apply_outside(books: &mut PackedBooks, group: &mut OrderGroup) -> Option<Appl
         return Some(applied);
     }
     level.unlink(orders, slot, &record);
-    let is_closed = level.order_count == 0;
+    let orders_left = level.order_count;
     orders.remove(slot);
-    if is_closed {
+    if is_cell {
+        levels.note_removed(side, record.level, key, orders_left);
+    } else if orders_left == 0 {
         levels.close_outside(record.level);
     }
     let is_half = op.kind & Operation::REPLACES != 0;
