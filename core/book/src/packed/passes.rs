@@ -229,8 +229,8 @@ fn not_exact(orders: &[u32], home: u32, place: &mut u64, id: OrderId) -> (u32, u
     (NIL, Operation::TAG_OF_ID)
 }
 
-/// The second pass: fetches the orders' levels and neighbours, and the sides. Returns two sets of operations: those
-/// whose level is outside the cells, and those that replace an order.
+/// The second pass: fetches the orders' levels and neighbours, and the sides. Returns two sets of operations: those on
+/// levels outside the cells, and those that replace an order.
 // Out of line, so that the loop has all CPU registers.
 #[inline(never)]
 fn prefetch_levels(books: &PackedBooks, operations: &mut [Operation]) -> (u64, u64) {
