@@ -1,9 +1,8 @@
 //! The price levels of a side in order: a B+ tree.
 //!
 //! The nodes come from one pool, so all sides share one capacity. The work of a look-up, an insertion or a
-//! removal grows with the logarithm of the number of levels, whatever a peer sends. The best leaves are tried
-//! first, without the inner nodes: most sides have one or two leaves, and most levels open and close near the
-//! best.
+//! removal grows with the logarithm of the number of levels, whatever a peer sends. The best leaf is tried first,
+//! without the inner nodes: most levels open and close near the best.
 
 use std::hint::select_unpredictable;
 
@@ -26,10 +25,6 @@ const JOIN_LEN: usize = 2 * MIN_LEN;
 /// Maximum number of inner nodes above a leaf. A tree with one more would have at least 2 x 16^8 levels, but
 /// levels have indices of 32 bits.
 const HEIGHT_MAX: usize = 7;
-
-/// Number of leaves after the best that a look-up tries before it uses the inner nodes, in a tree with one inner
-/// node at most.
-const LEAVES_TRIED: usize = 3;
 
 /// Index of the null node, which stays empty, so that an empty side needs no special case.
 const NIL: u32 = 0;
@@ -211,35 +206,22 @@ impl Ladders {
     /// The level of `key` with its place; as an error the insertion point, if there is no such level.
     pub(super) fn find(&self, ladder: Ladder, key: i64) -> Result<(u32, Place), Place> {
         let best = self.node(ladder.best);
-        if best.keys[0] > key && best.worse != NIL {
-            return self.find_below_best(ladder, best.worse, key);
+        if best.keys[0] <= key || best.worse == NIL {
+            return best.find(ladder.best, key);
         }
-        best.find(ladder.best, key)
-    }
-
-    /// As `find`, for a key below those of the best leaf. `second` is the leaf after the best.
-    fn find_below_best(&self, ladder: Ladder, second: u32, key: i64) -> Result<(u32, Place), Place> {
-        let root = self.node(self.root(ladder));
-        let tried = if root.height <= 1 { LEAVES_TRIED } else { 0 };
-        let mut index = second;
-        for _ in 0..tried {
-            let leaf = self.node(index);
-            if key >= leaf.keys[0] || leaf.worse == NIL {
-                // A key between two leaves may belong to either, which only an inner node determines.
-                if key > leaf.last_key() {
-                    break;
-                }
-                return leaf.find(index, key);
-            }
-            index = leaf.worse;
-        }
-        index = self.root(ladder);
+        let mut index = best.root;
         let mut node = self.node(index);
         while node.height > 0 {
             index = node.values[node.position(key)];
             node = self.node(index);
         }
         node.find(index, key)
+    }
+
+    /// The best level of a side.
+    pub(super) fn best(&self, ladder: Ladder) -> Option<u32> {
+        let leaf = self.node(ladder.best);
+        Some(leaf.values[leaf.len().checked_sub(1)?])
     }
 
     /// The inner nodes above the leaf of a key.

@@ -403,7 +403,7 @@ impl Levels {
         let key = self.get(level).key;
         let book = &mut self.sides[side as usize];
         self.ladders.remove(&mut book.ladder, key);
-        let best = self.ladders.iter(book.ladder).next();
+        let best = self.ladders.best(book.ladder);
         book.outside_key = best.map_or(i64::MIN, |best| self.records[best as usize].key);
         let (cell, bits) = (self.cell(side, key), self.bits);
         if cell.is_on_grid {
@@ -451,7 +451,7 @@ impl Levels {
             best = select_unpredictable(is_best, first + cell as u32, best);
             best_key = select_unpredictable(is_best, key, best_key);
         });
-        if let Some(outside) = self.ladders.iter(ladder).next()
+        if let Some(outside) = self.ladders.best(ladder)
             && (outside_key > best_key || best == NIL)
         {
             (best, best_key) = (outside, outside_key);
