@@ -12,10 +12,11 @@ const OWN_ORDERS: usize = 8;
 /// the best price, the taker sends an IOC order for a clip in the same direction. The order has the best
 /// remaining price and whole lots; if no lot remains, none is sent.
 ///
-/// Each incoming order is followed once, and of several in one packet the last. Those that trade while an own order is open in the instrument are
-/// never followed. The taker's own orders are not followed either: their executions have the same venue time
-/// in the answers and in market data, which identifies them, whichever comes first. Clip, threshold and
-/// position are in the instrument's [`Limits`](crate::Limits).
+/// Each incoming order is followed once, and of several in one packet the last. Those that trade while an own
+/// order is open in the instrument are never followed. The taker's own orders are not followed either. Their
+/// executions have the same venue time in the answers and in market data, which identifies them after the
+/// answers; before, the own order is still open. Clip, threshold and position are in the instrument's
+/// [`Limits`](crate::Limits).
 #[derive(Clone, Debug, Default)]
 pub struct LiquidityTaker {
     /// Venue times of the incoming orders not to follow, by instrument.
@@ -27,8 +28,9 @@ pub struct LiquidityTaker {
 /// Venue times of the incoming orders of one instrument that are not followed.
 #[derive(Clone, Copy, Debug, Default)]
 struct IgnoredTimes {
-    /// Time of the latest incoming order that was large enough to follow.
-    large: Option<Nanos>,
+    /// Time of the latest incoming order that was large enough to follow, or traded while an own order was
+    /// open.
+    latest: Option<Nanos>,
     /// Times of own orders that traded on entry; the latest is in the slot before `next_own`.
     own: [Option<Nanos>; OWN_ORDERS],
     next_own: usize,
@@ -36,7 +38,7 @@ struct IgnoredTimes {
 
 impl IgnoredTimes {
     fn has(&self, ts: Nanos) -> bool {
-        self.large == Some(ts) || self.own.contains(&Some(ts))
+        self.latest == Some(ts) || self.own.contains(&Some(ts))
     }
 
     fn add_own(&mut self, ts: Nanos) {
@@ -61,22 +63,22 @@ impl LiquidityTaker {
         self.ignored.get_mut(index_of(id))
     }
 
-    /// Returns the side of the incoming order that has just traded, if the order is large and not ignored.
-    /// From then on it is ignored.
+    /// Returns the side of the incoming order that has just traded, if the order is large, not ignored, and no
+    /// own order is open. It is ignored from then on, and also if an own order is open: an answer may close
+    /// the own order before the next message of the packet.
     fn large_order(&mut self, id: InstrumentId, desk: &Desk) -> Option<Side> {
         let trade = desk.features(id)?.aggressive_trade()?;
+        let is_alone = desk.orders().open_count(id) == 0;
+        let is_large = trade.ratio_ppm() >= desk.risk().limits(id)?.threshold;
         let ignored = self.ignored(id)?;
-        if trade.ratio_ppm() < desk.risk().limits(id)?.threshold || ignored.has(trade.ts_event) {
+        if ignored.has(trade.ts_event) || (is_alone && !is_large) {
             return None;
         }
-        ignored.large = Some(trade.ts_event);
-        Some(trade.aggressor)
+        ignored.latest = Some(trade.ts_event);
+        is_alone.then_some(trade.aggressor)
     }
 
     fn order_to_follow(id: InstrumentId, side: Side, cx: &Context<'_>) -> Option<NewOrder> {
-        if cx.open_count(id) != 0 {
-            return None;
-        }
         let (price, available) = cx.features(id)?.bbo().best(side.opposite())?;
         let lot = cx.instrument(id)?.lot_size.0;
         let lots = cx.limits(id)?.clip.0.min(available.0) / lot;

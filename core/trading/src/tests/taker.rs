@@ -107,6 +107,32 @@ fn it_does_not_follow_its_own_orders() {
 }
 
 #[test]
+fn answers_between_the_messages_of_a_packet_make_no_order_followed() {
+    let more = |update| MarketUpdate { has_more: 1, ..update };
+    // A packet has both executions of the taker's own order, of which either alone is large or small.
+    for first_qty in [60, 40] {
+        let mut rig = rig();
+        assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 7)), "#1 buy 100 @101 ioc");
+        rig.accept(1);
+        assert_eq!(rig.market(more(trade(1, Side::Buy, 101, first_qty, 8))), "");
+        rig.event_at(8, taken(1, first_qty));
+        rig.event_at(8, taken(1, 100 - first_qty));
+        assert_eq!(rig.market(trade(1, Side::Buy, 101, 100 - first_qty, 8)), "", "its own");
+        assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 9)), "#2 buy 100 @101 ioc");
+    }
+    // Another's order trades while the own one is open, and again after its end.
+    for first_qty in [60, 40] {
+        let mut rig = rig();
+        rig.market(trade(1, Side::Buy, 101, 60, 7));
+        rig.accept(1);
+        assert_eq!(rig.market(more(trade(1, Side::Buy, 101, first_qty, 8))), "");
+        rig.event_at(9, canceled(1, 100, CancelReason::ImmediateOrCancel));
+        assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 8)), "", "traded while one was open");
+        assert_eq!(rig.market(trade(1, Side::Buy, 101, 60, 10)), "#2 buy 100 @101 ioc");
+    }
+}
+
+#[test]
 fn recent_own_orders_are_remembered() {
     let followed_after = |orders: u64| {
         let mut rig = rig();
