@@ -181,6 +181,8 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
     /// Handles market updates. Returns early after a packet that caused a request, so that the gateway can
     /// send the request first.
     fn take_updates(&mut self, now: Nanos) -> usize {
+        // Requests of answers and of the timer leave the flag set; they end no packet.
+        self.outbox.has_sent = false;
         let mut count = 0;
         while count < UPDATES_PER_CYCLE {
             match self.updates.try_recv() {
@@ -189,7 +191,8 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
                 Err(lagged) => self.on_lost_updates(now, lagged.0),
             }
             count += 1;
-            if std::mem::take(&mut self.outbox.has_sent) {
+            // Strategies decide after the last update of a packet, or after a loss of updates.
+            if self.outbox.has_sent {
                 break;
             }
         }

@@ -3,9 +3,9 @@
 
 mod added;
 mod connection;
+mod engine;
 mod feed_stream;
 mod gateway;
-mod lagged;
 mod late_join;
 mod lost;
 mod other_symbols;

@@ -1,11 +1,11 @@
-//! An engine that is too slow and loses market updates: requests caused by the loss have no trigger message.
+//! An engine as an agent, fed through its rings: lost market updates, and packets between other requests.
 
 use std::sync::{Arc, Mutex};
 
 use tickpath_agent::Agent;
 use tickpath_lockfree::{broadcast, records, spsc};
 use tickpath_test_support::quote;
-use tickpath_timing::{MarketId, Stamp, StampKind, Token, Trace};
+use tickpath_timing::{MarketId, NoTrace, Stamp, StampKind, Token, Trace, Tracer};
 use tickpath_trader::{EngineAgent, EngineIdentity, EngineRings};
 use tickpath_trading::{Context, EngineConfig, GatewayEvent, KillSwitch, Limits, Strategy, TradeEngine};
 use tickpath_types::{
@@ -62,23 +62,33 @@ fn links(stamps: &mut records::Consumer<Stamp>) -> Vec<(Token, MarketId)> {
     links
 }
 
-#[test]
-fn requests_after_lost_updates_have_no_trigger() {
-    let (sender, updates) = broadcast::channel(CAPACITY);
-    let market = Arc::new(Mutex::new(sender));
-    let (mut answers, events) = spsc::channel(4);
-    let (requests_in, mut requests) = spsc::channel(4);
-    let (tracer, mut stamps) = Trace::new(1 << 10);
-    let strategy = Slow { market: Arc::clone(&market), order: None, packets: 0 };
+/// Returns an agent that runs `strategy`, and the other ends of its rings of answers and requests.
+fn agent<S: Strategy, T: Tracer>(
+    strategy: S,
+    updates: broadcast::Receiver<MarketUpdate>,
+    tracer: T,
+) -> (EngineAgent<S, T>, spsc::Producer<GatewayEvent>, spsc::Consumer<OrderRequest>) {
+    let (answers, events) = spsc::channel(4);
+    let (requests_in, requests) = spsc::channel(4);
     let limits = [Limits::default().in_lots(&instruments().as_slice()[0])];
     let engine =
         TradeEngine::new(&EngineConfig::default(), instruments().as_slice(), &limits, strategy, tracer)
             .unwrap();
     let identity = EngineIdentity { role: "engine", feed: 0, engine: 0, session: SESSION };
     let rings = EngineRings { updates, events, requests: requests_in };
-    let mut agent = EngineAgent::new(identity, engine, rings, KillSwitch::default());
+    let agent = EngineAgent::new(identity, engine, rings, KillSwitch::default());
+    agent.view().gateway.first_user_ref.set(1);
+    (agent, answers, requests)
+}
+
+#[test]
+fn requests_after_lost_updates_have_no_trigger() {
+    let (sender, updates) = broadcast::channel(CAPACITY);
+    let market = Arc::new(Mutex::new(sender));
+    let (tracer, mut stamps) = Trace::new(1 << 10);
+    let strategy = Slow { market: Arc::clone(&market), order: None, packets: 0 };
+    let (mut agent, mut answers, mut requests) = agent(strategy, updates, tracer);
     let view = agent.view();
-    view.gateway.first_user_ref.set(1);
     let mut now = Nanos::from_secs(1);
     let mut work = |agent: &mut EngineAgent<Slow, Trace>| {
         now = now + Nanos(1_000);
@@ -105,4 +115,38 @@ fn requests_after_lost_updates_have_no_trigger() {
     assert_eq!(links(&mut stamps), [], "the second update did not cause it");
     agent.on_close();
     assert!(view.snapshot().unwrap().lost_updates >= CAPACITY as u64);
+}
+
+/// Enters an order on the timer, and after each packet.
+struct Busy;
+
+impl Strategy for Busy {
+    fn name(&self) -> &str {
+        "busy"
+    }
+
+    fn on_market(&mut self, _: InstrumentId, cx: &mut Context<'_>) {
+        cx.enter(&buy(10, 999_000)).unwrap();
+    }
+
+    fn on_timer(&mut self, _: Nanos, cx: &mut Context<'_>) {
+        cx.enter(&buy(10, 998_000)).unwrap();
+    }
+}
+
+#[test]
+fn a_packet_is_read_to_its_end_after_a_request_of_the_timer() {
+    let (mut sender, updates) = broadcast::channel(CAPACITY);
+    let (mut agent, _answers, mut requests) = agent(Busy, updates, NoTrace);
+    let mut sent = || std::iter::from_fn(|| requests.try_pop()).count();
+    sender.send(update(1));
+    assert_eq!(agent.do_work(Nanos::from_secs(1)).unwrap(), 1);
+    assert_eq!(sent(), 2, "one of the packet, one of the timer");
+
+    for sequence in 2..=5 {
+        sender.send(MarketUpdate { has_more: u8::from(sequence < 4), ..update(sequence) });
+    }
+    let now = Nanos::from_secs(1) + Nanos(1_000);
+    assert_eq!((agent.do_work(now).unwrap(), sent()), (3, 1), "the packet of three updates");
+    assert_eq!((agent.do_work(now).unwrap(), sent()), (1, 1), "the packet of one");
 }
