@@ -3,7 +3,8 @@
 use std::io;
 use std::net::{Ipv4Addr, SocketAddrV4};
 
-/// The reason why a socket could not be created. Sending and receiving report `io::Error`.
+/// The reason why a socket could not be created. Sending and receiving report `io::Error`, or
+/// [`SendSegmentsError`].
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum NetError {
@@ -61,6 +62,16 @@ pub enum NetError {
         /// The system's error.
         source: io::Error,
     },
+}
+
+/// The system's error for a datagram among several that were sent together.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot send a datagram after {sent} others: {source}")]
+pub struct SendSegmentsError {
+    /// Number of datagrams that the network stack accepted before.
+    pub sent: usize,
+    /// The system's error.
+    pub source: io::Error,
 }
 
 impl NetError {

@@ -47,7 +47,7 @@ mod tcp;
 pub use batch::RecvBatch;
 pub use byte_queue::ByteQueue;
 pub use endpoint::UdpEndpoint;
-pub use error::NetError;
+pub use error::{NetError, SendSegmentsError};
 pub use limits::raise_open_files;
 pub use message::{Received, SendStatus};
 pub use multicast::{MulticastReceiver, MulticastSender, free_multicast_group};

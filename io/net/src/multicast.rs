@@ -10,7 +10,7 @@ use socket2::Socket;
 
 use crate::batch::RecvBatch;
 use crate::endpoint::UdpEndpoint;
-use crate::error::NetError;
+use crate::error::{NetError, SendSegmentsError};
 use crate::message::{Received, SendStatus, receive_datagram, send_segmented, would_block_if_full};
 use crate::sockets;
 
@@ -21,6 +21,9 @@ const SEND_BUFFER: usize = 2 << 20;
 
 /// Length of the longest UDP payload in bytes; all datagrams of one segmented send together are not longer.
 pub(crate) const PAYLOAD_LEN_MAX: usize = 65_507;
+/// Maximum number of datagrams of one segmented send: the kernel's `UDP_MAX_SEGMENTS`, which later kernels
+/// raised to 128.
+const SEGMENTS_MAX: usize = 64;
 
 /// Sends datagrams to one group.
 #[derive(Debug)]
@@ -70,29 +73,35 @@ impl MulticastSender {
     /// possibly fewer. Returns the number of datagrams that the network stack accepted.
     ///
     /// One system call passes all of them to the kernel, which sends or delivers them one by one (UDP generic
-    /// segmentation offload, GSO). If the kernel refuses that, this and all later calls send them by one call
-    /// each; [`can_segment`](Self::can_segment) is then false.
+    /// segmentation offload, GSO). More than 64 datagrams or 65,507 bytes are sent by one call for each
+    /// datagram. If the kernel refuses to segment, this and all later calls do so too, and
+    /// [`can_segment`](Self::can_segment) is then false.
     ///
     /// # Errors
-    /// The system's error for the first datagram that failed in another way than by a full send queue.
+    /// [`SendSegmentsError`] for the first datagram that failed in another way than by a full send queue.
+    /// Those after it are not sent.
     ///
     /// # Panics
     /// When `segment_len` is 0.
     #[inline]
-    pub fn send_segments(&mut self, datagrams: &[u8], segment_len: usize) -> io::Result<usize> {
-        let is_run = datagrams.len() > segment_len && datagrams.len() <= PAYLOAD_LEN_MAX;
+    pub fn send_segments(
+        &mut self,
+        datagrams: &[u8],
+        segment_len: usize,
+    ) -> Result<usize, SendSegmentsError> {
+        let run_len_max = PAYLOAD_LEN_MAX.min(SEGMENTS_MAX * segment_len);
+        let is_run = datagrams.len() > segment_len && datagrams.len() <= run_len_max;
         if self.can_segment && is_run {
             match send_segmented(self.socket.as_fd(), datagrams, segment_len as u16) {
                 Ok(()) => return Ok(datagrams.len().div_ceil(segment_len)),
                 Err(error) if is_segmentation_refused(&error) => self.can_segment = false,
-                Err(error) => return would_block_if_full(error).map(|_| 0),
+                Err(error) => {
+                    let result = would_block_if_full(error).map(|_| 0);
+                    return result.map_err(|source| SendSegmentsError { sent: 0, source });
+                }
             }
         }
-        let mut sent = 0;
-        for datagram in datagrams.chunks(segment_len) {
-            sent += usize::from(self.send(datagram)? == SendStatus::Sent);
-        }
-        Ok(sent)
+        send_each(datagrams, segment_len, |datagram| self.send(datagram))
     }
 
     /// Returns false if the kernel has no UDP segmentation, or has refused it: then
@@ -107,6 +116,23 @@ impl MulticastSender {
     pub fn group(&self) -> SocketAddrV4 {
         self.group
     }
+}
+
+/// Sends each of `datagrams` by a separate call; returns the number of those that the network stack accepted.
+///
+/// # Errors
+/// As [`MulticastSender::send_segments`].
+pub(crate) fn send_each(
+    datagrams: &[u8],
+    segment_len: usize,
+    mut send: impl FnMut(&[u8]) -> io::Result<SendStatus>,
+) -> Result<usize, SendSegmentsError> {
+    let mut sent = 0;
+    for datagram in datagrams.chunks(segment_len) {
+        let status = send(datagram).map_err(|source| SendSegmentsError { sent, source })?;
+        sent += usize::from(status == SendStatus::Sent);
+    }
+    Ok(sent)
 }
 
 /// Returns whether the kernel refused to segment: the device computes no checksums, or the segments exceed the
@@ -262,5 +288,24 @@ mod tests {
             }
             assert_eq!(lens, [100, 100, 50]);
         }
+    }
+
+    #[test]
+    fn an_error_states_how_many_datagrams_were_sent() {
+        let mut sender = MulticastSender::new(free_multicast_group().unwrap(), Ipv4Addr::LOCALHOST).unwrap();
+        let bytes = vec![1; 2 * PAYLOAD_LEN_MAX + 2];
+        let error = sender.send_segments(&bytes, PAYLOAD_LEN_MAX + 1).unwrap_err();
+        assert_eq!((error.sent, error.source.raw_os_error()), (0, Some(libc::EMSGSIZE)));
+        let mut calls = 0;
+        let error = send_each(&[0; 50], 10, |_| {
+            calls += 1;
+            match calls {
+                1 | 3 => Ok(SendStatus::Sent),
+                2 => Ok(SendStatus::WouldBlock),
+                _ => Err(io::Error::from_raw_os_error(libc::ENOMEM)),
+            }
+        })
+        .unwrap_err();
+        assert_eq!((error.sent, error.source.raw_os_error(), calls), (2, Some(libc::ENOMEM), 4));
     }
 }

@@ -9,9 +9,9 @@ use socket2::Socket;
 
 use crate::batch::RecvBatch;
 use crate::endpoint::UdpEndpoint;
-use crate::error::NetError;
+use crate::error::{NetError, SendSegmentsError};
 use crate::message::{Received, SendStatus, receive_stream};
-use crate::multicast::{MulticastReceiver, MulticastSender};
+use crate::multicast::{MulticastReceiver, MulticastSender, send_each};
 use crate::poller::{Interest, Poller, Ready};
 use crate::sockets;
 
@@ -123,12 +123,8 @@ pub trait DatagramSender: Send {
     fn send(&mut self, datagram: &[u8]) -> io::Result<SendStatus>;
 
     /// As [`MulticastSender::send_segments`].
-    fn send_segments(&mut self, datagrams: &[u8], segment_len: usize) -> io::Result<usize> {
-        let mut sent = 0;
-        for datagram in datagrams.chunks(segment_len) {
-            sent += usize::from(self.send(datagram)? == SendStatus::Sent);
-        }
-        Ok(sent)
+    fn send_segments(&mut self, datagrams: &[u8], segment_len: usize) -> Result<usize, SendSegmentsError> {
+        send_each(datagrams, segment_len, |datagram| self.send(datagram))
     }
 
     /// As [`MulticastSender::can_segment`].
@@ -298,7 +294,7 @@ impl DatagramSender for MulticastSender {
     }
 
     #[inline]
-    fn send_segments(&mut self, datagrams: &[u8], segment_len: usize) -> io::Result<usize> {
+    fn send_segments(&mut self, datagrams: &[u8], segment_len: usize) -> Result<usize, SendSegmentsError> {
         MulticastSender::send_segments(self, datagrams, segment_len)
     }
 

@@ -65,6 +65,21 @@ fn a_run_arrives_as_separate_datagrams_at_every_receiver() {
 }
 
 #[test]
+fn a_run_of_more_datagrams_than_the_kernel_segments_is_sent() {
+    let (mut sender, mut receiver) = pair();
+    let bytes: Vec<u8> = (0..200).collect();
+    for count in [64, 65, 129, 200] {
+        assert_eq!(sender.send_segments(&bytes[..count], 1).unwrap(), count);
+        for byte in &bytes[..count] {
+            let mut buffer = [0; 4];
+            let received = recv(&mut receiver, &mut buffer);
+            assert_eq!(buffer[..received.len], [*byte]);
+        }
+        assert!(sender.can_segment(), "{count}");
+    }
+}
+
+#[test]
 fn a_run_with_segments_longer_than_the_route_allows_is_sent() {
     let (mut sender, mut receiver) = pair();
     // Loopback takes packets of 65,536 bytes, so the longest run needs no fragments; a longer one is split.

@@ -102,11 +102,14 @@ pub(super) fn unsent_count(line: &mut impl DatagramSender, datagrams: Datagrams<
     if bytes.len() == len {
         return u64::from(!matches!(line.send(bytes), Ok(SendStatus::Sent)));
     }
-    (datagrams.count() - line.send_segments(bytes, len).unwrap_or(0)) as u64
+    let sent = line.send_segments(bytes, len).unwrap_or_else(|error| error.sent);
+    (datagrams.count() - sent) as u64
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+
     use super::*;
 
     fn lens(run: &Run) -> Vec<usize> {
@@ -149,5 +152,22 @@ mod tests {
             assert!(run.datagrams().bytes.len() <= RUN_LEN_MAX);
         }
         assert_eq!(Datagrams::one(b"heartbeat").count(), 1);
+    }
+
+    /// Fails to send datagrams that begin with `!`.
+    struct Failing;
+
+    impl DatagramSender for Failing {
+        fn send(&mut self, datagram: &[u8]) -> io::Result<SendStatus> {
+            if datagram[0] == b'!' { Err(io::ErrorKind::Other.into()) } else { Ok(SendStatus::Sent) }
+        }
+    }
+
+    #[test]
+    fn datagrams_sent_before_an_error_are_not_counted_as_unsent() {
+        for (bytes, unsent) in [(b"aabbc", 0), (b"aabb!", 1), (b"aa!bc", 2), (b"!abbc", 3)] {
+            assert_eq!(unsent_count(&mut Failing, Datagrams { bytes, len: 2 }), unsent);
+        }
+        assert_eq!(unsent_count(&mut Failing, Datagrams::one(b"!")), 1);
     }
 }
