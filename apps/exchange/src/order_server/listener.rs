@@ -158,7 +158,7 @@ impl<N: Network> Listener<N> {
     }
 
     /// Pauses accepting for [`ACCEPT_PAUSE`], instead of retrying in each duty cycle.
-    fn pause(&mut self, now: Nanos) {
+    pub(super) fn pause(&mut self, now: Nanos) {
         if self.acceptor.unwatch(&self.poller).is_ok() {
             self.resume_accept_at = Some(now + ACCEPT_PAUSE);
         }

@@ -60,6 +60,7 @@ impl<T: Tracer, N: Network> SoupEndpoint<N> for OrderServer<T, N> {
             self.connections.free_place().expect("logged-in clients and pending logins have separate places");
         if !self.watch_all() {
             self.listener.take_back(tcp, place);
+            self.listener.pause(now);
             self.counters.accept_errors.add(1);
             return false;
         }

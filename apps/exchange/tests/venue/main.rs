@@ -8,6 +8,7 @@ mod commanded_settings;
 mod config;
 mod damage;
 mod day;
+mod direct_reading;
 mod disconnects;
 mod drop_copy;
 mod generations;

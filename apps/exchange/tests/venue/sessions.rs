@@ -65,28 +65,6 @@ fn logging_out_ends_the_connection_and_frees_the_user() {
     assert_eq!(rig.view.order_server.disconnects.read(), 1);
 }
 
-/// The venue reads a busy client without a poll as long as the client is alone.
-#[test]
-fn clients_are_served_alone_together_and_alone_again() {
-    const ORDERS: u32 = 20;
-    let mut rig = Rig::new();
-    let mut anna = rig.log_in("ANNA");
-    (1..=ORDERS).for_each(|user_ref| rig.assert_serves(&mut anna, user_ref));
-    let mut bert = rig.log_in("BERT");
-    for user_ref in 1..=ORDERS {
-        rig.assert_serves(&mut bert, user_ref);
-        rig.assert_serves(&mut anna, ORDERS + user_ref);
-    }
-    anna.send(&packet(b'O', b""));
-    assert_eq!(rig.receive(&mut anna), Received::Closed);
-    (1..=ORDERS).for_each(|user_ref| rig.assert_serves(&mut bert, ORDERS + user_ref));
-    bert.send(&packet(b'O', b""));
-    assert_eq!(rig.receive(&mut bert), Received::Closed);
-    let mut anna = rig.log_in_from("ANNA", 1 + 4 * u64::from(ORDERS));
-    rig.assert_serves(&mut anna, 2 * ORDERS + 1);
-    assert_eq!(rig.view.order_server.disconnects.read(), 2);
-}
-
 #[test]
 fn a_second_login_on_one_connection_closes_it() {
     let mut rig = Rig::new();
