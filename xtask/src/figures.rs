@@ -2,7 +2,8 @@
 //!
 //! Reports are grouped by kind of host: CPU family, CPU model and number of cores. The figure of a row on a
 //! kind of host is the median over all runs at one commit: the newest commit with three runs, or the newest
-//! if none has three. Runs that lost more than 3% of their time to the host count only if that kind of host
+//! if none has three. Runs in which the row had another limit than in its newest run do not count, because the
+//! row then measured something else. Runs that lost more than 3% of their time to the host count only if that kind of host
 //! has no other run of the row. The goal of a figure is that of its newest run. A goal for the value of a time
 //! or a rate is left out, because such values depend on the speed of the host.
 
@@ -204,10 +205,14 @@ impl Results {
         Ok(Results { runs })
     }
 
+    /// A row in its newest run, on any kind of host.
+    fn newest(&self, name: &str) -> Option<&RunRow> {
+        self.runs.iter().find_map(|run| run.row(name))
+    }
+
     /// Part of the work that the limit or the goal of a row leaves out, according to the row's newest run.
     fn limit_excludes(&self, name: &str) -> Option<&str> {
-        let newest = self.runs.iter().find_map(|run| run.rows.iter().find(|row| row.name == name))?;
-        newest.limit_excludes.as_deref()
+        self.newest(name)?.limit_excludes.as_deref()
     }
 
     /// Kinds of host; that of the newest run comes first.
@@ -222,9 +227,10 @@ impl Results {
     }
 
     fn figure(&self, host: &str, name: &str) -> Option<Figure> {
+        let limit_name = &self.newest(name)?.limit_name;
         let runs = self.runs.iter().filter(|run| run.host == host);
-        let all: Vec<(&Run, &RunRow)> =
-            runs.filter_map(|run| Some((run, run.rows.iter().find(|row| row.name == name)?))).collect();
+        let rows = runs.filter_map(|run| Some((run, run.row(name)?)));
+        let all: Vec<(&Run, &RunRow)> = rows.filter(|(_, row)| row.limit_name == *limit_name).collect();
         let quiet: Vec<_> = all.iter().copied().filter(|(run, _)| !run.is_noisy()).collect();
         let is_noisy = quiet.is_empty();
         let eligible = if is_noisy { all } else { quiet };
@@ -360,10 +366,11 @@ cargo xtask figures
 ```
 
 - Values, limits and ratios are medians over all runs of the row at one commit on one kind of host (CPU family, CPU model,
-  cores). The commit is the newest one with three runs; without such a commit, it is the newest. Parentheses contain the
-  least and the greatest value. A ratio is measured within each round, so it can differ from value divided by limit.
+  cores). The commit is the newest one with three runs; without such a commit, it is the newest. Runs in which the row had
+  another limit than in its newest run do not count. Parentheses contain the least and the greatest value. A ratio is
+  measured within each round, so it can differ from value divided by limit.
 - A limit is measured in the same runs as its row and in the row's unit, so it can differ from the figure of the limit's
-  own row. As a limit of `market_data_out`, `multicast_send` counts the messages of the datagrams.
+  own row.
 - The goal is that of the newest of these runs; goals for times and rates themselves are omitted, because such values
   depend on the speed of the host. *reached* says whether more than half of the runs reached the goal. Goals apply to
   figures that are not rounded. In a goal, *that of the limit again* means: the limit is measured twice in each round,
@@ -384,6 +391,10 @@ impl Run {
             steal_percent: report["steal_percent"].as_f64()?,
             rows: report["rows"].as_array()?.iter().filter_map(RunRow::of).collect(),
         })
+    }
+
+    fn row(&self, name: &str) -> Option<&RunRow> {
+        self.rows.iter().find(|row| row.name == name)
     }
 
     fn is_noisy(&self) -> bool {
@@ -572,6 +583,19 @@ mod tests {
         ]);
         assert_eq!((figure.value, figure.runs, figure.commit.as_str()), (22.0, 2, "b"));
         assert_eq!(figure.reached, Some(false), "one of two is no majority");
+    }
+
+    #[test]
+    fn runs_with_another_limit_than_the_newest_do_not_count() {
+        let old = report("2026-01-01", "a", 0.5, 11.0);
+        let newest = report("2026-01-02", "b", 50.0, 13.0).replace("tsc_read", "empty_loop");
+        let paths = ["results/1-x/a.json", "results/1-x/b.json", "results/1-x/c.json", "results/2-x/a.json"];
+        let files: Vec<(&str, &str)> = paths.into_iter().zip([&*old, &old, &old, &newest]).collect();
+        let results = Results::read(&TempTree::new(&files).tree()).unwrap();
+        let figure = results.figure(EPYC, "stamp").unwrap();
+        assert_eq!((figure.value, figure.runs, figure.is_noisy), (13.0, 1, true));
+        let of_old = Results::read(&TempTree::new(&files[..3]).tree()).unwrap();
+        assert_eq!(of_old.figure(EPYC, "stamp").unwrap().runs, 3);
     }
 
     #[test]
