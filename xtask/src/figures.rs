@@ -2,10 +2,10 @@
 //!
 //! Reports are grouped by kind of host: CPU family, CPU model and number of cores. The figure of a row on a
 //! kind of host is the median over all runs at one commit: the newest commit with three runs, or the newest
-//! if none has three. Runs in which the row had another limit than in its newest run do not count, because the
-//! row then measured something else. Runs that lost more than 3% of their time to the host count only if that kind of host
-//! has no other run of the row. The goal of a figure is that of its newest run. A goal for the value of a time
-//! or a rate is left out, because such values depend on the speed of the host.
+//! if none has three. Runs in which the row had another limit than in its newest run do not count, because
+//! the row then measured something else. Runs that lost more than 3% of their time to the host count only if
+//! that kind of host has no other run of the row. The goal of a figure is that of its newest run. A goal for
+//! the value of a time or a rate is left out, because such values depend on the speed of the host.
 
 use std::collections::BTreeSet;
 use std::fmt::Write;

@@ -1,9 +1,10 @@
 //! Latency measurement: stamps at the hops of messages, joined by id into histograms.
 //!
 //! An agent owns a [`Tracer`] and stamps each message at its hops: it writes *(hop, id, time-stamp counter)*,
-//! 16 bytes, to a separate ring. One record can stamp a range of market data messages of the same packet. When a message causes one with another id, the agent also writes a link. Off
-//! the hot path a [`Joiner`] drains the rings, joins the stamps of one message by id and records the time of
-//! each pair of hops and of each span, for its [`Report`]. [`Hop`] explains the codes and their suffixes.
+//! 16 bytes, to a separate ring. One record can stamp a range of market data messages of the same packet.
+//! When a message causes one with another id, the agent also writes a link. Off the hot path a [`Joiner`]
+//! drains the rings, joins the stamps of one message by id and records the time of each pair of hops and of
+//! each span, for its [`Report`]. [`Hop`] explains the codes and their suffixes.
 //!
 //! ```text
 //! market data   T5 publisher takes -> T6w T6 UDP write ~~~ T7k T7 feed handler reads -> T8 to the ring -> T9 engine takes

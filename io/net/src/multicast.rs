@@ -135,8 +135,8 @@ pub(crate) fn send_each(
     Ok(sent)
 }
 
-/// Returns whether the kernel refused to segment: the device computes no checksums, or the segments exceed the
-/// route's maximum packet length, so that IP fragments would be needed.
+/// Returns whether the kernel refused to segment: the device computes no checksums, or the segments exceed
+/// the route's maximum packet length, so that IP fragments would be needed.
 #[cold]
 fn is_segmentation_refused(error: &io::Error) -> bool {
     let refusals = [libc::EIO, libc::EINVAL, libc::EMSGSIZE, libc::EOPNOTSUPP, libc::ENOPROTOOPT];

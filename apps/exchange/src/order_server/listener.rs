@@ -27,9 +27,9 @@ const DIRECT_READS_MAX: u32 = 15;
 
 /// Accepts connections, and reports connections that are readable.
 ///
-/// A busy connection that is alone is read directly, without a poll before each read: the poll is a system call,
-/// and the kernel does more work for a socket in a poller. With two clients the poll is needed: all requests that
-/// have arrived are sequenced in the order of their arrival.
+/// A busy connection that is alone is read directly, without a poll before each read: the poll is a system
+/// call, and the kernel does more work for a socket in a poller. With two clients the poll is needed: all
+/// requests that have arrived are sequenced in the order of their arrival.
 pub(super) struct Listener<N: Network> {
     acceptor: TcpAcceptor<N>,
     poller: N::Poller,
@@ -128,8 +128,8 @@ impl<N: Network> Listener<N> {
         is_poll_due
     }
 
-    /// Records that a poll reported nothing but the one connection there is. Once that has happened often, removes
-    /// the connection from the poller.
+    /// Records that a poll reported nothing but the one connection there is. Once that has happened often,
+    /// removes the connection from the poller.
     #[inline]
     pub(super) fn handle_poll_of_one(&mut self, tcp: &TcpConnection<N>, place: usize) {
         self.polls_of_one += 1;
@@ -138,8 +138,8 @@ impl<N: Network> Listener<N> {
         }
     }
 
-    /// Adds the connection that is read directly, with the index `place`, to the poller again. False if the system
-    /// refuses; the connection is then still read directly.
+    /// Adds the connection that is read directly, with the index `place`, to the poller again. False if the
+    /// system refuses; the connection is then still read directly.
     pub(super) fn watch_direct(&mut self, tcp: &TcpConnection<N>, place: usize) -> bool {
         self.polls_of_one = 0;
         if tcp.watch(&self.poller, place as u64).is_err() {

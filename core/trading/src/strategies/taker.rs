@@ -63,9 +63,9 @@ impl LiquidityTaker {
         self.ignored.get_mut(index_of(id))
     }
 
-    /// Returns the side of the incoming order that has just traded, if the order is large, not ignored, and no
-    /// own order is open. It is ignored from then on, and also if an own order is open: an answer may close
-    /// the own order before the next message of the packet.
+    /// Returns the side of the incoming order that has just traded, if the order is large, not ignored, and
+    /// no own order is open. It is ignored from then on, and also if an own order is open: an answer may
+    /// close the own order before the next message of the packet.
     fn large_order(&mut self, id: InstrumentId, desk: &Desk) -> Option<Side> {
         let trade = desk.features(id)?.aggressive_trade()?;
         let is_alone = desk.orders().open_count(id) == 0;
