@@ -104,6 +104,27 @@ impl OrderVenue {
         Ok(())
     }
 
+    /// Waits for the trader's next message; heartbeats may precede it.
+    #[inline(always)]
+    fn next_message(&mut self, stop: &StopSignal) -> anyhow::Result<Vec<u8>> {
+        loop {
+            let event = self.session.handle_bytes(self.clock.now(), &self.received);
+            let Some((event, used)) = event.with_context(|| format!("{:x?}", self.received))? else {
+                self.receive(stop)?;
+                continue;
+            };
+            let message = match event {
+                ServerEvent::Message(message) => Some(message.to_vec()),
+                ServerEvent::Heartbeat => None,
+                event => bail!("{event:?} is no order"),
+            };
+            self.received.drain(..used);
+            if let Some(message) = message {
+                return Ok(message);
+            }
+        }
+    }
+
     fn push(&mut self, kind: MarketEventKind) -> Result<(), EncodeError> {
         self.events += 1;
         let instrument = &self.instruments.as_slice()[0];
@@ -137,18 +158,8 @@ impl OrderVenue {
         let packet = self.packet.finish();
         let [line_a, line_b] = lines;
         send(line_a, packet)?;
-        let mut bytes = [0; 512];
-        let message = loop {
-            let len = wait_for(stop, || loopback::read(&mut self.stream, &mut bytes))?;
-            self.received.clear();
-            self.received.extend_from_slice(&bytes[..len]);
-            let event = self.session.handle_bytes(self.clock.now(), &self.received);
-            match event.with_context(|| format!("{:x?}", &bytes[..len]))? {
-                Some((ServerEvent::Message(message), used)) if used == len => break message.to_vec(),
-                Some((ServerEvent::Heartbeat, used)) if used == len => {}
-                event => bail!("{event:?} of {len} bytes is no order"),
-            }
-        };
+        let message = self.next_message(stop)?;
+        let packet = self.packet.finish();
         send(line_b, packet)?;
         self.packet.start_next();
         let instruments = &self.instruments;
@@ -226,5 +237,43 @@ pub(crate) fn order_of_trade(instruments: &InstrumentTable) -> EnterOrder {
     EnterOrder {
         time_in_force: TimeInForce::Ioc,
         ..EnterOrder::limit(UserRefNum(1), instrument, Side::Buy, QTY, ASK)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::Ipv4Addr;
+
+    use tickpath_nasdaq::ouch50::{MESSAGE_LEN_MAX, encode_request};
+    use tickpath_net::free_multicast_group;
+
+    use super::*;
+    use crate::support::venue::instruments;
+
+    fn packet(packet_type: u8, payload: &[u8]) -> Vec<u8> {
+        [&(payload.len() as u16 + 1).to_be_bytes(), &[packet_type][..], payload].concat()
+    }
+
+    #[test]
+    fn heartbeats_may_arrive_together_with_an_order() {
+        let (instruments, stop) = (instruments(1), StopSignal::new());
+        let (listener, address) = listen().unwrap();
+        let mut trader = TcpStream::connect(address).unwrap();
+        let login = format!("{:<6}{:<10}{:>10}{:>20}", "TRADER", "", "", 1);
+        trader.write_all(&packet(b'L', login.as_bytes())).unwrap();
+        trader.write_all(&packet(b'U', b"Q")).unwrap();
+        let mut venue =
+            OrderVenue::accept(&listener, instruments.clone(), TscClock::system(), &stop).unwrap();
+        let mut lines = [(); 2]
+            .map(|()| MulticastSender::new(free_multicast_group().unwrap(), Ipv4Addr::LOCALHOST).unwrap());
+        let heartbeat = packet(b'R', b"");
+        for number in 1..=2 {
+            let order = EnterOrder { user_ref: UserRefNum(number), ..order_of_trade(&instruments) };
+            let mut bytes = [0; MESSAGE_LEN_MAX];
+            let request = OrderRequest::Enter(order);
+            let len = encode_request(&request, |id| instruments.symbol(id), &mut bytes).unwrap();
+            trader.write_all(&[&heartbeat[..], &packet(b'U', &bytes[..len]), &heartbeat].concat()).unwrap();
+            assert_eq!(venue.trade(u64::from(number), &mut lines, &stop).unwrap().user_ref, order.user_ref);
+        }
     }
 }
