@@ -292,8 +292,9 @@ fn change_references(file: &mut [u8], reference: impl Fn(u64) -> u64) {
 type Reference = Box<dyn Fn(u64) -> u64>;
 
 /// Families of references that collide in some hash, each with a description. The members of the first
-/// families have one home bucket in a table that adds a hash of an id's upper bits to its lower ones, as the
-/// table of `core/book` does, for several sizes of table and bucket.
+/// families have one home bucket in a table that adds a product of an id's upper bits with a public factor to
+/// its lower ones, for several sizes of table and bucket. The table of `core/book` does the same with a
+/// secret factor, for which such a family cannot be chosen.
 fn families() -> Vec<(String, Reference)> {
     let mut families: Vec<(String, Reference)> = Vec::new();
     for bits in 18..=20_u32 {
