@@ -38,6 +38,7 @@ mod event_days;
 mod filter;
 mod host;
 mod itch_books;
+mod itch_orders;
 mod itch_touch;
 mod json;
 mod lab;

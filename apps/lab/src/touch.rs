@@ -1,13 +1,12 @@
-//! A loop that touches the memory that each message of a day needs in a compact layout, and does nothing else:
-//! the limit of a feed's books, for any protocol.
+//! A loop that touches the memory that each message of a day needs in a compact layout, and does nothing
+//! else: the limit of a feed's books, for any protocol.
 //!
 //! The layout is fixed and independent of the layout of [`tickpath_book`]: orders of 24 bytes in a pool, of
-//! which the one freed last is used first; an index of 8 bytes an entry by order reference; levels of 32 bytes
-//! in such a pool; sides of 64 bytes.
+//! which the one freed last is used first; an index of 8 bytes an entry by order reference; levels of 32
+//! bytes in such a pool; sides of 64 bytes.
 
 use std::collections::HashMap;
 
-use anyhow::{anyhow, ensure};
 use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_types::{Price, Qty, Side};
 use xxhash_rust::xxh3::Xxh3DefaultBuilder;
@@ -26,33 +25,37 @@ struct Step {
     next: u32,
 }
 
-/// The memory of a day with fewer than `ORDERS` orders and `LEVELS` levels at a time. All lengths are powers of
-/// two, so that the compiler needs no check of an index that is masked.
-struct Lines<const INDEX: usize, const ORDERS: usize, const LEVELS: usize> {
-    index: Box<[u64; INDEX]>,
-    orders: Box<[[u32; 6]; ORDERS]>,
-    levels: Box<[[u64; 4]; LEVELS]>,
+/// The memory of a day. All lengths are powers of two, so that the compiler needs no check of an index that
+/// is masked.
+struct Lines {
+    index: Box<[u64]>,
+    orders: Box<[[u32; 6]]>,
+    levels: Box<[[u64; 4]]>,
     sides: Box<[[u64; 8]; SIDES]>,
 }
 
 const SIDES: usize = 1 << 14;
 
-/// A zeroed array on the heap.
-fn zeroed<T: Copy + Default, const LEN: usize>() -> anyhow::Result<Box<[T; LEN]>> {
-    vec![T::default(); LEN].into_boxed_slice().try_into().map_err(|_| anyhow!("the length is LEN"))
-}
-
-impl<const INDEX: usize, const ORDERS: usize, const LEVELS: usize> Lines<INDEX, ORDERS, LEVELS> {
-    fn new() -> anyhow::Result<Self> {
-        Ok(Lines { index: zeroed()?, orders: zeroed()?, levels: zeroed()?, sides: zeroed()? })
+impl Lines {
+    /// Memory for up to `orders` orders and `levels` levels at a time. The length of the index is the next
+    /// power of two above twice the number of orders.
+    fn new(orders: u32, levels: u32) -> Lines {
+        let [orders, levels] = [orders, levels].map(|count| count as usize + 1);
+        Lines {
+            index: vec![0; (2 * orders).next_power_of_two()].into(),
+            orders: vec![[0; 6]; orders.next_power_of_two()].into(),
+            levels: vec![[0; 4]; levels.next_power_of_two()].into(),
+            sides: vec![[0; 8]; SIDES].try_into().expect("the length is SIDES"),
+        }
     }
 
     /// Touches the memory of all steps, and returns a number that depends on all of it.
     #[inline(never)]
     fn touch(&mut self, steps: &[Step]) -> u64 {
         let Lines { index, orders, levels, sides } = self;
-        let (index_of, order_of) = (|it: u32| it as usize % INDEX, |it: u32| it as usize % ORDERS);
-        let (level_of, side_of) = (|it: u32| it as usize % LEVELS, |it: u32| it as usize % SIDES);
+        let (index_mask, order_mask, level_mask) = (index.len() - 1, orders.len() - 1, levels.len() - 1);
+        let (index_of, order_of) = (|it: u32| it as usize & index_mask, |it: u32| it as usize & order_mask);
+        let (level_of, side_of) = (|it: u32| it as usize & level_mask, |it: u32| it as usize % SIDES);
         let mut sum = 0_u64;
         for group in steps.chunks(GROUP) {
             for step in group {
@@ -103,11 +106,12 @@ impl Pool {
 }
 
 /// An order of the day while its steps are recorded.
-struct Order {
+pub(crate) struct Order {
     slot: u32,
-    side: u32,
-    price: Price,
-    qty: Qty,
+    /// Number of its side, see [`side_index`].
+    pub(crate) side: u32,
+    pub(crate) price: Price,
+    pub(crate) qty: Qty,
 }
 
 /// A level: its number, its last order and the number of its orders.
@@ -120,8 +124,8 @@ struct Level {
 
 type Map<K, V> = HashMap<K, V, Xxh3DefaultBuilder>;
 
-/// Records the steps of a day: the changes of orders in the sequence of the messages that make them. Changes of
-/// unknown orders have no steps.
+/// Records the steps of a day: the changes of orders in the sequence of the messages that make them. Changes
+/// of unknown orders have no steps.
 #[derive(Default)]
 pub(crate) struct Recorder {
     steps: Vec<Step>,
@@ -139,8 +143,11 @@ pub(crate) fn side_index(instrument: u16, side: Side) -> u32 {
 }
 
 impl Recorder {
-    /// Records an order that enters the book at the tail of its level.
+    /// Records an order that enters the book at the tail of its level, if it has a quantity.
     pub(crate) fn add(&mut self, id: u64, side: u32, price: Price, qty: Qty) {
+        if qty.is_zero() {
+            return;
+        }
         let slot = self.slots.take();
         self.links.resize(self.links.len().max(slot as usize + 1), [0; 2]);
         let level = self.levels.entry((side, price)).or_default();
@@ -195,17 +202,35 @@ impl Recorder {
         }
     }
 
-    /// Records an order that keeps its place with another quantity at the same price, or enters the level of
-    /// another price.
-    pub(crate) fn modify(&mut self, id: u64, price: Price, qty: Qty) {
-        match self.orders.get_mut(&id) {
-            Some(order) if order.price == price && !qty.is_zero() => {
-                order.qty = qty;
-                let Order { slot, side, .. } = *order;
-                self.push(id, slot, self.level_number(side, price), side, [0, 0]);
-            }
-            _ => self.replace(id, id, price, qty),
+    /// Records an order that keeps its place with another quantity.
+    pub(crate) fn resize(&mut self, id: u64, qty: Qty) {
+        if let Some(order) = self.orders.get_mut(&id) {
+            order.qty = qty;
+            let Order { slot, side, price, .. } = *order;
+            self.push(id, slot, self.level_number(side, price), side, [0, 0]);
         }
+    }
+
+    /// Records the removal of all orders of an instrument, in the sequence of their ids.
+    pub(crate) fn clear(&mut self, instrument: u16) {
+        let is_cleared =
+            |order: &Order| Side::BOTH.map(|side| side_index(instrument, side)).contains(&order.side);
+        let mut ids: Vec<u64> =
+            self.orders.iter().filter(|(_, order)| is_cleared(order)).map(|(id, _)| *id).collect();
+        ids.sort_unstable();
+        for id in ids {
+            self.remove(id);
+        }
+    }
+
+    /// Number of orders that rest.
+    pub(crate) fn order_count(&self) -> usize {
+        self.orders.len()
+    }
+
+    /// An order in its book.
+    pub(crate) fn order(&self, id: u64) -> Option<&Order> {
+        self.orders.get(&id)
     }
 
     fn push(&mut self, id: u64, order: u32, level: u32, side: u32, [prev, next]: [u32; 2]) {
@@ -217,26 +242,22 @@ impl Recorder {
     }
 
     /// Prepares the loop that touches the memory of all recorded steps; each call of the closure touches all.
-    pub(crate) fn finish(self) -> anyhow::Result<Box<dyn FnMut() -> u64>> {
-        let (orders, levels, steps) = (self.slots.len, self.numbers.len, self.steps);
-        // The index is as long as the next power of two above twice the number of orders.
-        if orders < 1 << 15 && levels < 1 << 13 {
-            return touching::<{ 1 << 16 }, { 1 << 15 }, { 1 << 13 }>(steps);
-        }
-        if orders < 1 << 19 && levels < 1 << 17 {
-            return touching::<{ 1 << 20 }, { 1 << 19 }, { 1 << 17 }>(steps);
-        }
-        ensure!(
-            orders < 1 << 21 && levels < 1 << 20,
-            "{orders} orders and {levels} levels are too many to touch"
-        );
-        touching::<{ 1 << 22 }, { 1 << 21 }, { 1 << 20 }>(steps)
+    pub(crate) fn finish(self) -> Box<dyn FnMut() -> u64> {
+        let mut lines = Lines::new(self.slots.len, self.numbers.len);
+        // The first pass causes the page faults.
+        lines.touch(&self.steps);
+        Box::new(move || lines.touch(std::hint::black_box(&self.steps)))
     }
 }
 
-fn touching<const INDEX: usize, const ORDERS: usize, const LEVELS: usize>(
-    steps: Vec<Step>,
-) -> anyhow::Result<Box<dyn FnMut() -> u64>> {
-    let mut lines = Lines::<INDEX, ORDERS, LEVELS>::new()?;
-    Ok(Box::new(move || lines.touch(std::hint::black_box(&steps))))
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_index_has_the_next_power_of_two_above_twice_the_orders() {
+        for (orders, len) in [(1, 4), (3, 8), (1_000, 2_048), (1_023, 2_048), (1_024, 4_096)] {
+            assert_eq!(Lines::new(orders, 1).index.len(), len, "{orders}");
+        }
+    }
 }

@@ -44,8 +44,8 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
                 .reference("itch-book 60 ns"),
             row("textbook_books", "ns")
                 .note(
-                    "a message of the same day into books without queues: a HashMap of orders and a BTreeMap \
-                     of each side's levels",
+                    "a message of the same day into books without queues: a HashMap of orders, whose memory is in \
+                     use before, and a BTreeMap of each side's levels",
                 )
                 .limit("itch_books")
                 .goal(Goal::RatioAtLeast(5.0)),
@@ -73,7 +73,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
 
 fn open_8000(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let day = lab.day(StandardDay::itch_8000)?;
-    let mut touching = itch_touch::prepare(&day.file.bytes)?;
+    let mut touching = itch_touch::prepare(&day.file.bytes, day.standard.live)?;
     each_round(lab, move |context| {
         let walk = walk(&day, context)?;
         let decode = decode(&day, context)?;
@@ -85,7 +85,7 @@ fn open_8000(lab: &Lab<'_>) -> anyhow::Result<Round> {
 
 fn open_500(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let day = lab.day(StandardDay::itch_500)?;
-    let mut touching = itch_touch::prepare(&day.file.bytes)?;
+    let mut touching = itch_touch::prepare(&day.file.bytes, day.standard.live)?;
     each_round(lab, move |context| {
         let decode = decode(&day, context)?;
         let touch = touch(&day, &mut touching, context)?;
@@ -151,7 +151,7 @@ fn books_and_textbook(day: &Rc<Day>, context: &Context) -> anyhow::Result<(f64, 
         Ok(())
     })?;
     itch_books::check(&builder, &day.standard)?;
-    let mut textbook = TextbookBooks::default();
+    let mut textbook = TextbookBooks::new(&itch_books::book_limits(config));
     let mut messages = 0;
     let of_textbook = context.timed(|| {
         messages = textbook.apply(black_box(&day.file.bytes))?;

@@ -1,5 +1,5 @@
-//! Applies DBN and LOBSTER recordings repeatedly: reads the uncompressed file contents in memory and builds full
-//! books.
+//! Applies DBN and LOBSTER recordings repeatedly: reads the uncompressed file contents in memory and builds
+//! full books.
 
 use std::fs::File;
 use std::io::Read;
@@ -11,11 +11,11 @@ use tickpath_feed::IgnoreUpdates;
 use tickpath_flowgen::ItchDayConfig;
 use tickpath_recording::{Digest, EVENT_GROUP_LEN, EventBooks, EventKind};
 use tickpath_reference::ReferenceBooks;
-use tickpath_types::InstrumentId;
+use tickpath_types::{InstrumentId, Qty};
 
 use super::prelude::*;
 use crate::event_days;
-use crate::touch::{Recorder, side_index};
+use crate::touch::{Order, Recorder, side_index};
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[
     on_one_core(
@@ -220,8 +220,15 @@ impl Recording {
     fn new(bytes: Vec<u8>, format: Format) -> anyhow::Result<Recording> {
         let (outcome, live_max, checksum) = with_reader!(&bytes[..], format, reference_outcome())?;
         let (recorder, symbols) = with_reader!(&bytes[..], format, record())?;
+        // A recording of the best levels does not report the end of each order.
+        let is_complete = matches!(format, Format::Dbn | Format::Lobster { levels: None });
+        let recorded = recorder.order_count();
+        ensure!(
+            !is_complete || recorded == outcome.live as usize,
+            "{recorded} orders are recorded: {outcome:?}"
+        );
         let limits = BookLimits::new(InstrumentId(symbols), live_max + live_max / 4 + 1_000);
-        let touching = recorder.finish()?;
+        let touching = recorder.finish();
         Ok(Recording { bytes, format, outcome, checksum, limits, live_max, touching })
     }
 
@@ -288,8 +295,8 @@ fn timed_books(
     Ok((ticks, Outcome::of(&books)?))
 }
 
-/// Returns the final state of the reference model, the maximum number of resting orders, and the checksum of all
-/// events.
+/// Returns the final state of the reference model, the maximum number of resting orders, and the checksum of
+/// all events.
 fn reference_outcome(mut reader: impl EventReader) -> anyhow::Result<(Outcome, u32, u64)> {
     let mut books = EventBooks::new(Indexed::<ReferenceBooks>::new(REFERENCE_LIMITS), reader.info());
     let (mut live_max, mut digest) = (0, Digest::default());
@@ -311,14 +318,33 @@ fn record(mut reader: impl EventReader) -> anyhow::Result<(Recorder, u16)> {
             EventKind::Add { order_id, level, qty } => {
                 recorder.add(order_id, side_index(instrument, level.side), level.price, qty);
             }
+            EventKind::Delete { order_id, qty: None, .. } => _ = recorder.remove(order_id),
             EventKind::Delete { order_id, qty: Some(by), .. } | EventKind::Reduce { order_id, by, .. } => {
                 recorder.reduce(order_id, by);
             }
             EventKind::Fill { order_id, qty, in_auction: false, .. } if do_fills_change_books => {
                 recorder.reduce(order_id, qty);
             }
-            EventKind::Modify { order_id, level, qty } => recorder.modify(order_id, level.price, qty),
-            _ => {}
+            EventKind::Modify { order_id, level, qty } => {
+                let (side, price) = (side_index(instrument, level.side), level.price);
+                let keeps_place =
+                    |order: &Order| (order.side, order.price) == (side, price) && qty <= order.qty;
+                match recorder.order(order_id).filter(|order| keeps_place(order)) {
+                    Some(order) => recorder.reduce(order_id, Qty(order.qty.0 - qty.0)),
+                    None => {
+                        recorder.remove(order_id);
+                        recorder.add(order_id, side, price, qty);
+                    }
+                }
+            }
+            EventKind::Replace { order_id, new_order_id, price, qty } => {
+                recorder.replace(order_id, new_order_id, price, qty);
+            }
+            EventKind::Clear => recorder.clear(instrument),
+            EventKind::Fill { .. }
+            | EventKind::Trade { .. }
+            | EventKind::Status(_)
+            | EventKind::Ignored(_) => {}
         }
     }
     Ok((recorder, u16::try_from(reader.symbols().len())?))
@@ -341,9 +367,89 @@ impl Outcome {
 #[cfg(test)]
 mod tests {
     use tickpath_agent::StopSignal;
+    use tickpath_capture::{Position, ReadError};
+    use tickpath_recording::{Level, PRICE_DECIMALS, RecordingInfo, TimeBase};
     use tickpath_replay::{ReplayOptions, replay};
 
+    use tickpath_types::{OrderId, Price, Rng, Side};
+
     use super::*;
+
+    /// Reads events from memory.
+    struct Events<'a>(std::slice::Iter<'a, RecordedEvent>, RecordingInfo);
+
+    impl EventReader for Events<'_> {
+        fn read_event(&mut self, event: &mut RecordedEvent) -> Result<bool, ReadError> {
+            let next = self.0.next();
+            *event = next.copied().unwrap_or(RecordedEvent::NOTHING);
+            Ok(next.is_some())
+        }
+
+        fn position(&self) -> Position {
+            Position::Byte(0)
+        }
+
+        fn symbols(&self) -> &[String] {
+            &[]
+        }
+
+        fn info(&self) -> RecordingInfo {
+            self.1
+        }
+    }
+
+    /// Orders of which each belongs to one instrument, and all changes of them.
+    fn random_kind(rng: &mut Rng) -> (u32, EventKind) {
+        let order_id = rng.below(40);
+        let level = Level { side: Side::BOTH[rng.below(2) as usize], price: Price(rng.below(4) as i64 + 1) };
+        let (qty, new_order_id) = (Qty(rng.below(5)), 2 * rng.below(20) + order_id % 2);
+        let kind = match rng.below(20) {
+            0..8 => EventKind::Add { order_id, level, qty: Qty(qty.0 + 1) },
+            8 => EventKind::Delete { order_id, level: None, qty: None },
+            9 => EventKind::Delete { order_id, level: None, qty: Some(qty) },
+            10 => EventKind::Reduce { order_id, by: qty, level: None },
+            11..16 => EventKind::Modify { order_id, level, qty },
+            16 => EventKind::Replace { order_id, new_order_id, price: level.price, qty: Qty(qty.0 + 1) },
+            17 if rng.below(20) == 0 => EventKind::Clear,
+            _ => EventKind::Fill { order_id, qty, side: None, price: None, in_auction: rng.below(4) == 0 },
+        };
+        (order_id as u32 % 2, kind)
+    }
+
+    #[test]
+    fn the_orders_with_recorded_memory_are_those_of_the_books() {
+        for seed in 1..40 {
+            let mut rng = Rng::new(seed);
+            let (time_base, depth) = (TimeBase::Midnight, Depth::Full);
+            let info =
+                RecordingInfo { time_base, depth, sums_fills: seed % 2 == 0, price_decimals: PRICE_DECIMALS };
+            let mut books = EventBooks::new(Indexed::<ReferenceBooks>::new(REFERENCE_LIMITS), info);
+            let mut events = Vec::new();
+            for _ in 0..400 {
+                let (instrument, kind) = random_kind(&mut rng);
+                let is_resting = |id| books.books().find(OrderId(id)).is_some();
+                let repeats = match kind {
+                    EventKind::Add { order_id, .. } => is_resting(order_id),
+                    EventKind::Replace { new_order_id, .. } => is_resting(new_order_id),
+                    _ => false,
+                };
+                if !repeats {
+                    let event = RecordedEvent { instrument, kind, ..RecordedEvent::NOTHING };
+                    books.handle_events(1, &[event], &mut IgnoreUpdates, |_, _, _, _| {});
+                    events.push(event);
+                    let (recorder, _) = record(Events(events.iter(), info)).unwrap();
+                    assert_eq!(recorder.order_count(), books.books().order_count() as usize, "{events:?}");
+                    for id in 0..40 {
+                        let expected = books.books().find(OrderId(id)).map(|order| {
+                            (side_index(order.instrument.0 - 1, order.side), order.price, order.qty)
+                        });
+                        let found = recorder.order(id).map(|order| (order.side, order.price, order.qty));
+                        assert_eq!(found, expected, "order {id} after {events:?}");
+                    }
+                }
+            }
+        }
+    }
 
     /// If the recordings are available, the measured books end in the same state as those of
     /// `tickpath replay`.

@@ -6,7 +6,7 @@ use tickpath_feed::xdp::{BookBuilder, Channel, Message};
 use tickpath_feed::{self as feed, IgnoreUpdates, MessageBooks};
 use tickpath_flowgen::{ItchDay, ItchDayConfig, XdpDay, XdpDayConfig, append_record, pcap_header, xdp_group};
 use tickpath_nasdaq::itch50::MESSAGE_LEN_MAX;
-use tickpath_nyse::{Fields, Message as XdpMessage, Messages, Packet, decode};
+use tickpath_nyse::{Fields, Message as XdpMessage, Messages, Packet, PositionChange, decode};
 use tickpath_recording::Digest;
 use tickpath_reference::ReferenceBooks;
 use tickpath_types::{InstrumentId, Nanos, Price, Qty, Sequence, Side};
@@ -61,11 +61,11 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let expected = itch_levels(&flow)?;
     let mut bursts = Capture::new(XdpDayConfig { flow, ..XdpDayConfig::xdp_500() })?;
     let mut full = Capture::new(XdpDayConfig { window_ns: FULL_WINDOW_NS, ..bursts.config })?;
-    let mut touching = bursts.touching()?;
     let checksum = bursts.checksum()?;
     // `bursts` and `full` have the same messages, so they lead to the same books.
-    bursts.state_hash = bursts.reference_hash(expected)?;
-    full.state_hash = bursts.state_hash;
+    let (state_hash, live) = bursts.reference_outcome(expected)?;
+    (bursts.state_hash, full.state_hash) = (state_hash, state_hash);
+    let mut touching = bursts.touching(live)?;
     each_round(lab, move |context| {
         let decode = bursts.decode(context, checksum)?;
         let touch = context.timed(|| {
@@ -98,13 +98,14 @@ impl Capture {
         Ok(Capture { config, bytes, messages, packets, state_hash: 0 })
     }
 
-    /// Returns the state hash of the reference model's books. Fails unless their levels hash to `levels`.
-    fn reference_hash(&self, levels: u64) -> anyhow::Result<u64> {
+    /// Returns state hash and number of orders of the reference model's books. Fails unless their levels hash
+    /// to `levels`.
+    fn reference_outcome(&self, levels: u64) -> anyhow::Result<(u64, u32)> {
         let mut reference_books = self.empty::<Indexed<ReferenceBooks>>();
         self.apply(&mut reference_books)?;
         let books = reference_books.instruments().books();
         ensure!(levels_hash(books) == levels, "the levels are not those of the same flow in ITCH");
-        Ok(books.state_hash())
+        Ok((books.state_hash(), books.order_count()))
     }
 
     fn mean_per_packet(&self) -> f64 {
@@ -118,18 +119,18 @@ impl Capture {
     /// Reads the capture, checks the channels' sequence numbers, and passes the messages on.
     #[inline(always)]
     fn apply(&self, target: &mut impl Target) -> anyhow::Result<()> {
-        let mut rows = [1; u8::MAX as usize];
+        let mut next_sequences = [1; u8::MAX as usize];
         let mut count = 0;
         let mut packets = Packets::new(black_box(&self.bytes[..]));
         while packets.fill()? {
             count += target.take(MessageIter {
                 packets: packets.block(),
-                rows: &mut rows,
+                next_sequences: &mut next_sequences,
                 channel: Channel(0),
                 messages: None,
             })?;
         }
-        ensure!(count == self.messages, "{count} messages of {} were in their rows", self.messages);
+        ensure!(count == self.messages, "{count} messages of {} were in sequence", self.messages);
         Ok(())
     }
 
@@ -148,11 +149,12 @@ impl Capture {
         Ok(digest.checksum)
     }
 
-    /// Prepares a loop that touches the memory that all messages need.
-    fn touching(&self) -> anyhow::Result<Box<dyn FnMut() -> u64>> {
+    /// Prepares a loop that touches the memory that all messages need. `live` orders must rest at the end.
+    fn touching(&self, live: u32) -> anyhow::Result<Box<dyn FnMut() -> u64>> {
         let mut recorder = Recorder::default();
         self.apply(&mut recorder)?;
-        recorder.finish()
+        ensure!(recorder.order_count() == live as usize, "{} orders are recorded", recorder.order_count());
+        Ok(recorder.finish())
     }
 
     /// Returns the nanoseconds per message of one pass into new books. Creation and check of the books are
@@ -213,7 +215,12 @@ impl Target for Recorder {
                     self.add(add.order_id.get(), side, price(add.price.get()), qty(add.volume.get()));
                 }
                 XdpMessage::ModifyOrder(modify) => {
-                    self.modify(modify.order_id.get(), price(modify.price.get()), qty(modify.volume.get()));
+                    let (id, price, qty) =
+                        (modify.order_id.get(), price(modify.price.get()), qty(modify.volume.get()));
+                    let has_moved = self.order(id).is_some_and(|order| order.price != price)
+                        || modify.position_change == PositionChange::LOST
+                        || qty.is_zero();
+                    if has_moved { self.replace(id, id, price, qty) } else { self.resize(id, qty) }
                 }
                 XdpMessage::DeleteOrder(delete) => {
                     self.remove(delete.order_id.get());
@@ -244,7 +251,7 @@ fn qty(volume: u32) -> Qty {
 struct MessageIter<'a, P> {
     packets: P,
     /// Next sequence number of each channel.
-    rows: &'a mut [u32; u8::MAX as usize],
+    next_sequences: &'a mut [u32; u8::MAX as usize],
     channel: Channel,
     messages: Option<Messages<'a>>,
 }
@@ -261,7 +268,7 @@ impl<'a, P: Iterator<Item = tickpath_capture::Packet<'a>>> Iterator for MessageI
             let captured = self.packets.next()?;
             let channel = captured.dst.port().wrapping_sub(xdp_group(0, 0).port()) as u8;
             let packet = Packet::parse_header(captured.payload).ok()?;
-            let next = self.rows.get_mut(usize::from(channel))?;
+            let next = self.next_sequences.get_mut(usize::from(channel))?;
             if packet.sequence() != *next {
                 return None;
             }
