@@ -125,6 +125,10 @@ pub trait OrderBooks<T: Copy> {
     #[inline]
     fn prefetch_neighbours(&self, _handle: Option<OrderHandle>) {}
 
+    /// Prefetches the next order in the queue of this open order.
+    #[inline]
+    fn prefetch_next(&self, _handle: OrderHandle) {}
+
     /// Prefetches the table entry of an expected order's level; returns the input of
     /// [`OrderBooks::look_ahead`].
     #[inline]

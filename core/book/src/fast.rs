@@ -492,6 +492,11 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         }
     }
 
+    #[inline(always)]
+    fn prefetch_next(&self, handle: OrderHandle) {
+        prefetch_index(&self.orders, self.record(handle.slot()).next as usize);
+    }
+
     #[inline]
     fn hint(&self, instrument: InstrumentId, side: Side, price: Price) -> Hint {
         let side_index = side_index(instrument, side);

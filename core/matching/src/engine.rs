@@ -40,10 +40,6 @@ use crate::{Command, CommandKind, EngineCounters, EngineError, EngineLimits, Eve
 /// misses, and few enough for the fetched lines to stay in the L1 cache until they are used.
 pub const LOOK_AHEAD_LEN: usize = 32;
 
-/// Minimum number of open orders for a look-ahead: the cache holds the books of fewer, and a look-ahead would
-/// only add instructions.
-const LOOK_AHEAD_ORDERS_MIN: u32 = 2_048;
-
 /// Price-time matching of all instruments: a pure function from commands to events.
 ///
 /// Reads no clock and allocates nothing after creation. The same commands give the same events and the
@@ -234,7 +230,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     // Out of line: inlined into a loop it would take registers from `apply`, and it is called once per batch.
     #[inline(never)]
     pub fn look_ahead<'a>(&self, commands: impl IntoIterator<Item = &'a Command>) {
-        if self.matcher.orders.books.order_count() < LOOK_AHEAD_ORDERS_MIN {
+        if !self.matcher.orders.exceeds_cache() {
             return;
         }
         let mut keys = [0; LOOK_AHEAD_LEN];

@@ -311,8 +311,14 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         let EnterOrder { instrument, side, user_ref, .. } = *incoming.order;
         let mut first = Price(0);
         let mut last = Price(0);
+        let exceeds_cache = self.orders.exceeds_cache();
         while let Some(front) = self.orders.books.front(instrument, side.opposite()) {
             let Some(resting) = self.orders.books.order(front) else { break };
+            if exceeds_cache {
+                // The cache misses overlap with the work on the events.
+                self.orders.books.prefetch_next(front);
+                self.orders.index.prefetch(order_key(resting.data.session, resting.data.user_ref));
+            }
             let price = resting.price;
             failpoint!(TradeAtTakersPrice: price = incoming.limit);
             let qty = incoming.leaves().min(resting.qty);

@@ -16,6 +16,10 @@ use super::stops::Stops;
 use crate::limits::check_instrument;
 use crate::{EngineLimits, EventListener};
 
+/// Minimum number of open orders for prefetches: the cache holds the books of fewer, and a prefetch would only
+/// add instructions.
+const PREFETCHED_ORDERS_MIN: u32 = 2_048;
+
 /// An open order; `leaves` is the open quantity of all of its parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenOrder {
@@ -123,6 +127,12 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     pub(super) fn add_instrument(&mut self, instrument: &Instrument) -> bool {
         check_instrument(instrument, &self.limits).is_ok()
             && self.listings.add(Listing { is_added: true, ..Listing::new(*instrument) })
+    }
+
+    /// True with so many open orders that the cache does not hold all of them, so that prefetches pay.
+    #[inline(always)]
+    pub(super) fn exceeds_cache(&self) -> bool {
+        self.books.order_count() >= PREFETCHED_ORDERS_MIN
     }
 
     /// Uses up a `UserRefNum` for a request of the command's session, and returns that session. `None` when
