@@ -290,8 +290,9 @@ impl<T: Copy> FastBooks<T> {
         // Levels that were not examined stay outside the window, so it must not reach them.
         let bound = outside.next().map_or(i64::MIN, |level| self.level(level).key);
         drop(outside);
+        let worst = nearest.last().map_or(best, |(key, _)| *key);
         let book = &mut self.sides[side as usize];
-        book.window = Window::around(best, distance(&top), bound, &mut self.grids);
+        book.window = Window::around(best, worst, distance(&top), bound, &mut self.grids);
         for (key, level) in nearest {
             let cell = book.window.cell(&self.grids, key) as usize;
             if cell < CELLS {
@@ -484,7 +485,8 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
 
     #[inline]
     fn prefetch_neighbours(&self, handle: Option<OrderHandle>) {
-        if let Some(OrderSlot { record, .. }) = self.orders.get(handle.map_or(NIL, OrderHandle::slot) as usize)
+        if let Some(OrderSlot { record, .. }) =
+            self.orders.get(handle.map_or(NIL, OrderHandle::slot) as usize)
         {
             prefetch_index(&self.orders, record.prev as usize);
             prefetch_index(&self.orders, record.next as usize);
@@ -516,7 +518,8 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         }
         let cells = self.cells.as_flattened();
         for hint in &mut *hints {
-            let record = self.orders.get(hint.slot as usize).map_or(&OrderRecord::FREE, |order| &order.record);
+            let record =
+                self.orders.get(hint.slot as usize).map_or(&OrderRecord::FREE, |order| &order.record);
             let place = cells.get(hint.place as usize).unwrap_or(&NIL);
             hint.level = select_unpredictable(hint.slot == NIL, *place, record.level);
             prefetch_index(&self.orders, record.prev as usize);
