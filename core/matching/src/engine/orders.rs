@@ -142,7 +142,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     pub(super) fn use_number(
         &mut self,
         user_ref: UserRefNum,
-        client_order_id: ClientOrderId,
+        client_order_id: &ClientOrderId,
         context: &mut Context<impl EventListener>,
     ) -> Option<Session> {
         let used = self.sessions.use_number(context.command.session, user_ref);
@@ -159,15 +159,15 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     fn reject_number(
         &mut self,
         user_ref: UserRefNum,
-        client_order_id: ClientOrderId,
+        client_order_id: &ClientOrderId,
         context: &mut Context<impl EventListener>,
     ) {
         let id = context.command.session;
         let Some(session) = self.sessions.find(id) else {
-            return context.reject(user_ref, RejectReason::NotAuthorised, client_order_id);
+            return context.reject(user_ref, RejectReason::NotAuthorised, *client_order_id);
         };
         if session.last_user_ref.0 == u32::MAX && self.index.find(order_key(id, user_ref)).is_none() {
-            return context.reject(user_ref, RejectReason::UserRefsExhausted, client_order_id);
+            return context.reject(user_ref, RejectReason::UserRefsExhausted, *client_order_id);
         }
         context.progress.counters.duplicates += 1;
     }
