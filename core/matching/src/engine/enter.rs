@@ -352,6 +352,10 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         if last != Price(0) {
             self.note_trades(instrument, first, last);
         }
+        // The next trade on this side begins with this order and the one behind it.
+        if exceeds_cache && let Some(front) = self.orders.books.front(instrument, side.opposite()) {
+            self.orders.books.prefetch_next(front);
+        }
     }
 
     /// Removes a special order's entry. Out of line: it is rare and would take registers from `trade`.
