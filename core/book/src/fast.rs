@@ -499,6 +499,12 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         prefetch_index(&self.orders, self.record(handle.slot()).next as usize);
     }
 
+    #[inline(always)]
+    fn prefetch_second_next(&self, handle: OrderHandle) {
+        let next = self.record(handle.slot()).next;
+        prefetch_index(&self.orders, self.record(next).next as usize);
+    }
+
     #[inline]
     fn hint(&self, instrument: InstrumentId, side: Side, price: Price) -> Hint {
         let side_index = side_index(instrument, side);

@@ -318,8 +318,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         while let Some(front) = self.orders.books.front(instrument, side.opposite()) {
             let Some(resting) = self.orders.books.order(front) else { break };
             if exceeds_cache {
-                // The cache misses overlap with the work on the events.
-                self.orders.books.prefetch_next(front);
+                // The cache misses overlap with the work on the events. The next order is prefetched already.
+                self.orders.books.prefetch_second_next(front);
                 self.orders.index.prefetch(order_key(resting.data.session, resting.data.user_ref));
             }
             let price = resting.price;
