@@ -129,7 +129,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             && self.listings.add(Listing { is_added: true, ..Listing::new(*instrument) })
     }
 
-    /// True with so many open orders that the cache does not hold all of them, so that prefetches pay.
+    /// True if the cache does not hold the books of all open orders, so that prefetches pay.
     #[inline(always)]
     pub(super) fn exceeds_cache(&self) -> bool {
         self.books.order_count() >= PREFETCHED_ORDERS_MIN
