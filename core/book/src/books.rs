@@ -125,6 +125,14 @@ pub trait OrderBooks<T: Copy> {
     #[inline]
     fn prefetch_neighbours(&self, _handle: Option<OrderHandle>) {}
 
+    /// Prefetches the next order in the queue of this open order.
+    #[inline]
+    fn prefetch_next(&self, _handle: OrderHandle) {}
+
+    /// As [`OrderBooks::prefetch_next`], for the second order behind this one. Reads the first.
+    #[inline]
+    fn prefetch_second_next(&self, _handle: OrderHandle) {}
+
     /// Prefetches the table entry of an expected order's level; returns the input of
     /// [`OrderBooks::look_ahead`].
     #[inline]

@@ -10,14 +10,13 @@ use tickpath_types::{InstrumentId, Price, Qty, Side};
 
 use crate::grid::{CELLS, Grids, LEVELS_EXAMINED, distance};
 use crate::ladder::{Ladder, Ladders};
-use crate::record::{LevelRecord, NIL, OrderRecord, key, merged, side_index};
+use crate::record::{LevelRecord, NIL, OrderRecord, Queues, key, merged, side_index};
 use crate::{AddError, BookLimits, Hint, Level, Order, OrderBooks, OrderHandle, QueuePosition};
 use window::Window;
 
 const FREE: LevelRecord = LevelRecord::closed(InstrumentId(0), Side::Buy);
 
-/// Books in which an order is one record of 32 bytes, so that no record crosses a cache line. The caller's
-/// data is in a separate array.
+/// Books in which an order and the caller's data are in one cache line, if the data has at most 32 bytes.
 ///
 /// The orders of a level are a list linked by index, so removing one needs no search. Each side has a window
 /// of 256 prices near its best, with a table entry and a bit for each price, so that its levels need no
@@ -30,9 +29,7 @@ pub struct FastBooks<T = ()> {
     sides: Vec<BookSide>,
     /// For each of `sides`: the levels in its window, by cell.
     cells: Vec<[u32; CELLS]>,
-    orders: Vec<OrderRecord>,
-    /// The caller's data of each of `orders`.
-    data: Vec<T>,
+    orders: Vec<OrderSlot<T>>,
     levels: Vec<LevelRecord>,
     ladders: Ladders,
     grids: Grids,
@@ -42,6 +39,14 @@ pub struct FastBooks<T = ()> {
     free_level: u32,
     order_count: u32,
     level_count: u32,
+}
+
+/// An order, or a free record, with the caller's data.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+struct OrderSlot<T> {
+    record: OrderRecord,
+    data: T,
 }
 
 /// One side of one book: all fields that each message needs, in one cache line.
@@ -61,6 +66,39 @@ const _: () = assert!(size_of::<BookSide>() == 64);
 impl BookSide {
     const EMPTY: BookSide =
         BookSide { window: Window::UNPLACED, best_key: i64::MIN, best: NIL, ladder: Ladder::EMPTY };
+}
+
+impl<T> Queues for [OrderSlot<T>] {
+    #[inline(always)]
+    fn next(&self, slot: u32) -> u32 {
+        self[slot as usize].record.next
+    }
+
+    #[inline(always)]
+    fn qty(&self, slot: u32) -> u64 {
+        self[slot as usize].record.qty
+    }
+
+    #[inline(always)]
+    fn set_next(&mut self, slot: u32, next: u32) {
+        self[slot as usize].record.next = next;
+    }
+
+    #[inline(always)]
+    fn set_prev(&mut self, slot: u32, prev: u32) {
+        self[slot as usize].record.prev = prev;
+    }
+
+    #[inline(always)]
+    fn set_level(&mut self, slot: u32, level: u32) {
+        self[slot as usize].record.level = level;
+    }
+
+    #[inline(always)]
+    fn enter_queue(&mut self, slot: u32, qty: Qty, level: u32, prev: u32) {
+        let record = &mut self[slot as usize].record;
+        (record.qty, record.level, record.prev, record.next) = (qty.0, level, prev, NIL);
+    }
 }
 
 /// Number of records by which lazily touched memory grows: one or two pages.
@@ -87,12 +125,12 @@ impl<T: Copy> FastBooks<T> {
     }
 
     fn record(&self, slot: u32) -> &OrderRecord {
-        &self.orders[slot as usize]
+        &self.orders[slot as usize].record
     }
 
     fn view(&self, slot: u32) -> Order<T> {
-        let record = self.record(slot);
-        record.view(self.level(record.level), self.data[slot as usize])
+        let OrderSlot { record, data } = &self.orders[slot as usize];
+        record.view(self.level(record.level), *data)
     }
 
     /// The levels of a side from the best.
@@ -166,9 +204,9 @@ impl<T: Copy> FastBooks<T> {
     fn extend_orders(&mut self, count: usize) -> u32 {
         let (first, end) = extension_bounds(self.orders.len(), count, self.limits.max_orders);
         let behind = self.free_order;
+        let data = self.orders[NIL as usize].data;
         let free = |slot| OrderRecord { next: next_free(slot, end, behind), ..OrderRecord::FREE };
-        self.orders.extend((first..end).map(free));
-        self.data.resize(end as usize, self.data[NIL as usize]);
+        self.orders.extend((first..end).map(|slot| OrderSlot { record: free(slot), data }));
         self.free_order = if first < end { first } else { behind };
         self.free_order
     }
@@ -252,8 +290,9 @@ impl<T: Copy> FastBooks<T> {
         // Levels that were not examined stay outside the window, so it must not reach them.
         let bound = outside.next().map_or(i64::MIN, |level| self.level(level).key);
         drop(outside);
+        let worst = nearest.last().map_or(best, |(key, _)| *key);
         let book = &mut self.sides[side as usize];
-        book.window = Window::around(best, distance(&top), bound, &mut self.grids);
+        book.window = Window::around(best, worst, distance(&top), bound, &mut self.grids);
         for (key, level) in nearest {
             let cell = book.window.cell(&self.grids, key) as usize;
             if cell < CELLS {
@@ -279,7 +318,6 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
             // `black_box` makes the program write the memory now, so the first orders cause no page faults.
             cells: (0..sides).map(|_| std::hint::black_box([NIL; CELLS])).collect(),
             orders: Vec::with_capacity(orders + 1),
-            data: Vec::with_capacity(orders + 1),
             levels: Vec::with_capacity(levels + 1),
             ladders: Ladders::untouched(sides, levels),
             grids: Grids::new(),
@@ -289,8 +327,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
             level_count: 0,
         };
         // Slot 0 of each array is its null record.
-        books.orders.push(OrderRecord::FREE);
-        books.data.push(T::default());
+        books.orders.push(OrderSlot { record: OrderRecord::FREE, data: T::default() });
         books.levels.push(FREE);
         books
     }
@@ -334,18 +371,18 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         let Some(qty) = level.qty.checked_add(order.qty.0) else {
             return Err(AddError::QtyOverflow(order.price));
         };
-        let record = &mut self.orders[slot as usize];
-        self.free_order = record.next;
-        record.id = order.id.0;
+        let added = &mut self.orders[slot as usize];
+        self.free_order = added.record.next;
+        added.record.id = order.id.0;
+        added.data = order.data;
         level.append(index, qty, self.orders.as_mut_slice(), slot, order.qty);
-        self.data[slot as usize] = order.data;
         self.order_count += 1;
         Ok(handle)
     }
 
     #[inline]
     fn reduce(&mut self, handle: OrderHandle, qty: Qty) -> Qty {
-        let record = &mut self.orders[handle.slot() as usize];
+        let record = &mut self.orders[handle.slot() as usize].record;
         assert!(
             record.level != NIL && qty.0 <= record.qty,
             "an open order is reduced by at most what it has"
@@ -360,7 +397,7 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     }
 
     fn increase(&mut self, handle: OrderHandle, qty: Qty) -> Option<Qty> {
-        let record = &mut self.orders[handle.slot() as usize];
+        let record = &mut self.orders[handle.slot() as usize].record;
         assert!(record.level != NIL, "the handle names an open order");
         let level = &mut self.levels[record.level as usize];
         // The order's quantity cannot overflow, since it is at most the level's.
@@ -372,15 +409,15 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
     #[inline(always)]
     fn remove(&mut self, handle: OrderHandle) -> Order<T> {
         let slot = handle.slot();
-        let record = *self.record(slot);
+        let OrderSlot { record, data } = self.orders[slot as usize];
         assert!(record.level != NIL, "the handle names an open order");
         let level = &mut self.levels[record.level as usize];
         level.unlink(self.orders.as_mut_slice(), slot, &record);
-        let order = record.view(level, self.data[slot as usize]);
+        let order = record.view(level, data);
         if level.order_count == 0 {
             self.close_level(record.level);
         }
-        let freed = &mut self.orders[slot as usize];
+        let freed = &mut self.orders[slot as usize].record;
         freed.level = NIL;
         freed.next = self.free_order;
         self.free_order = slot;
@@ -390,18 +427,18 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
 
     #[inline(always)]
     fn order(&self, handle: OrderHandle) -> Option<Order<T>> {
-        let record = self.orders.get(handle.slot() as usize)?;
+        let OrderSlot { record, data } = self.orders.get(handle.slot() as usize)?;
         if record.level == NIL {
             return None;
         }
-        Some(self.view(handle.slot()))
+        Some(record.view(self.level(record.level), *data))
     }
 
     #[inline]
     fn data_mut(&mut self, handle: OrderHandle) -> &mut T {
-        let slot = handle.slot() as usize;
-        assert!(self.orders[slot].level != NIL, "the handle names an open order");
-        &mut self.data[slot]
+        let OrderSlot { record, data } = &mut self.orders[handle.slot() as usize];
+        assert!(record.level != NIL, "the handle names an open order");
+        data
     }
 
     #[inline(always)]
@@ -443,19 +480,29 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
 
     #[inline]
     fn prefetch(&self, handle: Option<OrderHandle>) {
-        let slot = handle.map_or(NIL, OrderHandle::slot) as usize;
-        prefetch_index(&self.orders, slot);
-        // A removal needs the cache line of `data` too, since the next new order writes to the freed slot.
-        prefetch_index(&self.data, slot);
+        prefetch_index(&self.orders, handle.map_or(NIL, OrderHandle::slot) as usize);
     }
 
     #[inline]
     fn prefetch_neighbours(&self, handle: Option<OrderHandle>) {
-        if let Some(record) = self.orders.get(handle.map_or(NIL, OrderHandle::slot) as usize) {
+        if let Some(OrderSlot { record, .. }) =
+            self.orders.get(handle.map_or(NIL, OrderHandle::slot) as usize)
+        {
             prefetch_index(&self.orders, record.prev as usize);
             prefetch_index(&self.orders, record.next as usize);
             prefetch_index(&self.levels, record.level as usize);
         }
+    }
+
+    #[inline(always)]
+    fn prefetch_next(&self, handle: OrderHandle) {
+        prefetch_index(&self.orders, self.record(handle.slot()).next as usize);
+    }
+
+    #[inline(always)]
+    fn prefetch_second_next(&self, handle: OrderHandle) {
+        let next = self.record(handle.slot()).next;
+        prefetch_index(&self.orders, self.record(next).next as usize);
     }
 
     #[inline]
@@ -477,7 +524,8 @@ impl<T: Copy + Default> OrderBooks<T> for FastBooks<T> {
         }
         let cells = self.cells.as_flattened();
         for hint in &mut *hints {
-            let record = self.orders.get(hint.slot as usize).unwrap_or(&OrderRecord::FREE);
+            let record =
+                self.orders.get(hint.slot as usize).map_or(&OrderRecord::FREE, |order| &order.record);
             let place = cells.get(hint.place as usize).unwrap_or(&NIL);
             hint.level = select_unpredictable(hint.slot == NIL, *place, record.level);
             prefetch_index(&self.orders, record.prev as usize);

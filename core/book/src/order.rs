@@ -15,6 +15,7 @@ pub struct OrderHandle(NonZeroU32);
 impl OrderHandle {
     /// The handle of a slot; `None` for slot 0, which no order uses.
     #[must_use]
+    #[inline]
     pub const fn new(slot: u32) -> Option<OrderHandle> {
         match NonZeroU32::new(slot) {
             Some(slot) => Some(OrderHandle(slot)),
@@ -24,6 +25,7 @@ impl OrderHandle {
 
     /// The slot, from 1.
     #[must_use]
+    #[inline]
     pub const fn slot(self) -> u32 {
         self.0.get()
     }
@@ -98,6 +100,7 @@ impl BookLimits {
     /// Limits for `max_orders` orders in the books of instruments up to `max_instrument`, each at its own
     /// level if needed.
     #[must_use]
+    #[inline]
     pub const fn new(max_instrument: InstrumentId, max_orders: u32) -> BookLimits {
         BookLimits { max_instrument, max_orders, max_levels: max_orders }
     }

@@ -1,5 +1,7 @@
 //! The index from ids that clients choose, such as `UserRefNum`s, to handles.
 
+use tickpath_lockfree::cpu::prefetch_index;
+
 use crate::OrderHandle;
 use crate::index::InsertError;
 use crate::record::NIL;
@@ -99,13 +101,22 @@ impl PageIndex {
         OrderHandle::new(self.pages[entry(self.leaf(path), path.leaf)])
     }
 
+    /// Prefetches the entry that [`find`](Self::find) and [`remove`](Self::remove) of this id read.
+    #[inline(always)]
+    pub fn prefetch(&self, id: u64) {
+        if let Some(path) = self.path(id) {
+            prefetch_index(&self.pages, entry(self.leaf(path), path.leaf));
+        }
+    }
+
     /// Enters an order.
     ///
     /// # Errors
     /// [`InsertError`] when a bound is reached or the id is already present; the index is then unchanged.
     #[inline(always)]
     pub fn insert(&mut self, id: u64, handle: OrderHandle) -> Result<(), InsertError> {
-        let Some((path, leaf)) = self.path(id).and_then(|path| Some((path, self.open_leaf(path)?))) else {
+        let Some((path, leaf)) = self.path(id).and_then(|path| Some((path, self.open_leaf(path, id)?)))
+        else {
             return Err(InsertError::IndexFull(id));
         };
         let slot = &mut self.pages[entry(leaf, path.leaf)];
@@ -124,7 +135,7 @@ impl PageIndex {
         let leaf = self.leaf(path);
         let slot = std::mem::replace(&mut self.pages[entry(leaf, path.leaf)], NIL);
         if slot != NIL {
-            self.release(path, leaf);
+            self.release(id, leaf);
         }
         OrderHandle::new(slot)
     }
@@ -215,15 +226,17 @@ impl PageIndex {
 
     /// The leaf of a path, taken from the pool if absent; `None` at a bound.
     #[inline(always)]
-    fn open_leaf(&mut self, path: Path) -> Option<u32> {
+    fn open_leaf(&mut self, path: Path, id: u64) -> Option<u32> {
         match self.leaf(path) {
-            NIL => self.take_leaf(path),
+            NIL => self.take_leaf(id),
             leaf => Some(leaf),
         }
     }
 
+    // Takes the id and not its path, which would be stored in memory for each look-up.
     #[cold]
-    fn take_leaf(&mut self, path: Path) -> Option<u32> {
+    fn take_leaf(&mut self, id: u64) -> Option<u32> {
+        let path = self.path(id)?;
         if self.free_pages(path.block) < self.missing_pages(path) {
             return None;
         }
@@ -244,17 +257,18 @@ impl PageIndex {
     }
 
     #[inline(always)]
-    fn release(&mut self, path: Path, leaf: u32) {
+    fn release(&mut self, id: u64, leaf: u32) {
         self.used[leaf as usize] -= 1;
         if self.used[leaf as usize] == 0 {
-            self.release_pages(path, leaf);
+            self.release_pages(id, leaf);
         }
     }
 
     /// Returns an empty leaf to the pool, and its directory if that is empty too. All entries of an empty
     /// page are `NIL`.
     #[cold]
-    fn release_pages(&mut self, path: Path, leaf: u32) {
+    fn release_pages(&mut self, id: u64, leaf: u32) {
+        let Some(path) = self.path(id) else { return };
         let directory = self.root[path.root];
         self.pages[entry(directory, path.directory)] = NIL;
         self.used[directory as usize] -= 1;

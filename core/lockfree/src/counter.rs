@@ -9,6 +9,7 @@ pub struct Counter(AtomicU64);
 impl Counter {
     /// The number as last written.
     #[must_use]
+    #[inline]
     pub fn read(&self) -> u64 {
         self.0.load(Ordering::Relaxed)
     }

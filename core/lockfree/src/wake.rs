@@ -67,11 +67,13 @@ impl Waker {
 
     /// True while the thread has announced its sleep and was not woken since.
     #[must_use]
+    #[inline]
     pub fn is_announced(&self) -> bool {
         self.0.is_asleep.load(Ordering::Relaxed)
     }
 
     /// Retracts the announcement: the thread stays awake.
+    #[inline]
     pub fn retract(&self) {
         self.take_announcement();
     }

@@ -203,17 +203,28 @@ impl Command {
     /// [`CodecError`] when the bytes are not a command that this version knows.
     #[inline]
     pub fn decode(bytes: &[u8]) -> Result<Command, CodecError> {
+        Command::decode_to(bytes, |command| command)
+    }
+
+    /// As [`Command::decode`], but passes the command to `accept` and returns its result. `accept` is compiled
+    /// for each frequent kind, so a command that it stores is not first collected in registers.
+    ///
+    /// # Errors
+    /// As [`Command::decode`].
+    #[inline]
+    pub fn decode_to<R>(bytes: &[u8], accept: impl FnOnce(Command) -> R) -> Result<R, CodecError> {
         let (Header { sequence, session, ts }, tag, fields) = Header::read(bytes)?;
+        let command = |kind| Command { sequence, session, ts, kind };
         // Nearly all commands of a log are of these two kinds: they are decoded here, without a jump table.
         if tag == ENTER {
             let order = EnterOrder::read("order", &mut FieldReader::new(tag, fields, EnterOrder::LEN)?)?;
-            Ok(Command { sequence, session, ts, kind: CommandKind::Order(OrderRequest::Enter(order)) })
+            Ok(accept(command(CommandKind::Order(OrderRequest::Enter(order)))))
         } else if tag == CANCEL {
             let request =
                 CancelOrder::read("request", &mut FieldReader::new(tag, fields, CancelOrder::LEN)?)?;
-            Ok(Command { sequence, session, ts, kind: CommandKind::Order(OrderRequest::Cancel(request)) })
+            Ok(accept(command(CommandKind::Order(OrderRequest::Cancel(request)))))
         } else {
-            Ok(Command { sequence, session, ts, kind: CommandKind::decode(tag, fields)? })
+            Ok(accept(command(CommandKind::decode(tag, fields)?)))
         }
     }
 }

@@ -7,6 +7,7 @@ mod enter;
 mod executions;
 mod grid;
 mod listing;
+mod look_ahead;
 mod mass_cancel;
 mod matcher;
 mod order_checks;
@@ -19,6 +20,7 @@ mod snapshot;
 mod special;
 mod stops;
 
+pub use look_ahead::LOOK_AHEAD_LEN;
 pub use owner::Owner;
 
 use tickpath_book::{OrderBooks, OrderHandle};
@@ -30,19 +32,11 @@ use tickpath_types::{
 use self::context::{Context, Progress};
 use self::executions::Executions;
 use self::listing::Listing;
+use self::look_ahead::{GROUP_LEN, LookAhead, Step};
 use self::matcher::Matcher;
 use self::orders::OpenOrders;
-use self::owner::order_key;
 use crate::limits::check_instrument;
 use crate::{Command, CommandKind, EngineCounters, EngineError, EngineLimits, EventListener};
-
-/// Number of commands whose orders [`Engine::look_ahead`] prefetches together: enough to overlap the cache
-/// misses, and few enough for the fetched lines to stay in the L1 cache until they are used.
-pub const LOOK_AHEAD_LEN: usize = 32;
-
-/// Minimum number of open orders for a look-ahead: the cache holds the books of fewer, and a look-ahead would
-/// only add instructions.
-const LOOK_AHEAD_ORDERS_MIN: u32 = 2_048;
 
 /// Price-time matching of all instruments: a pure function from commands to events.
 ///
@@ -52,6 +46,8 @@ const LOOK_AHEAD_ORDERS_MIN: u32 = 2_048;
 pub struct Engine<B> {
     matcher: Matcher<B>,
     progress: Progress,
+    /// Sequence number of the last command for which memory was prefetched; no part of the state.
+    prefetched: Sequence,
 }
 
 impl<B: OrderBooks<Owner>> Engine<B> {
@@ -81,7 +77,8 @@ impl<B: OrderBooks<Owner>> Engine<B> {
             }
         }
         let executions = Executions::new(limits.max_recent_executions);
-        Ok(Engine { matcher: Matcher { orders, executions }, progress: Progress::default() })
+        let matcher = Matcher { orders, executions };
+        Ok(Engine { matcher, progress: Progress::default(), prefetched: Sequence(0) })
     }
 
     /// Touches all memory that has not been touched yet.
@@ -92,7 +89,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// Applies one command; `out` receives its events before this returns.
     #[inline]
     pub fn apply(&mut self, command: &Command, out: &mut impl EventListener) {
-        let Engine { matcher, progress } = self;
+        let Engine { matcher, progress, .. } = self;
         progress.last_command = command.sequence;
         progress.counters.commands += 1;
         let mut context = Context { command, out, progress };
@@ -217,12 +214,40 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// Applies the commands in order, like [`Engine::apply`] for each, but prefetches the memory that they
     /// need.
     pub fn apply_batch(&mut self, commands: &[Command], out: &mut impl EventListener) {
-        for group in commands.chunks(LOOK_AHEAD_LEN) {
-            self.look_ahead(group);
-            for command in group {
-                self.apply(command, out);
+        self.apply_batch_before(commands, &[], out);
+    }
+
+    /// As [`Engine::apply_batch`], and prefetches memory for `next`, the waiting commands that will be applied
+    /// after these, so that no command waits for it. `next` has no other effect.
+    pub fn apply_batch_before(
+        &mut self,
+        commands: &[Command],
+        next: &[Command],
+        out: &mut impl EventListener,
+    ) {
+        // The commands for small books are one group, since there is nothing to prefetch.
+        let group_len = if self.matcher.orders.exceeds_cache() { GROUP_LEN } else { usize::MAX };
+        let mut groups = commands.chunks(group_len).peekable();
+        let is_prefetched = commands.first().is_some_and(|first| first.sequence <= self.prefetched);
+        if let Some(first) = groups.peek().filter(|_| !is_prefetched) {
+            self.look_ahead(*first);
+        }
+        let next = &next[..next.len().min(GROUP_LEN)];
+        let mut ahead = LookAhead::NONE;
+        while let Some(group) = groups.next() {
+            let following = groups.peek().copied().unwrap_or(next);
+            let mut rest = group;
+            // Each step has the commands of a part to overlap with.
+            for (step, len) in [(Step::Index, 5), (Step::Orders, 6), (Step::Neighbours, usize::MAX)] {
+                ahead.take(step, following, &self.matcher.orders);
+                let part;
+                (part, rest) = rest.split_at(len.min(rest.len()));
+                for command in part {
+                    self.apply(command, out);
+                }
             }
         }
+        self.prefetched = next.last().map_or(Sequence(0), |last| last.sequence);
     }
 
     /// Prefetches the open orders that the first [`LOOK_AHEAD_LEN`] of these commands name, then each order's
@@ -231,28 +256,12 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     ///
     /// Does nothing while few orders are open. A prefetch is wasted if an earlier command of the batch removes
     /// the order.
-    // Out of line: inlined into a loop it would take registers from `apply`, and it is called once per batch.
-    #[inline(never)]
     pub fn look_ahead<'a>(&self, commands: impl IntoIterator<Item = &'a Command>) {
-        if self.matcher.orders.books.order_count() < LOOK_AHEAD_ORDERS_MIN {
-            return;
-        }
-        let mut keys = [0; LOOK_AHEAD_LEN];
-        let mut len = 0;
-        for command in commands.into_iter().take(LOOK_AHEAD_LEN) {
-            // Branchless: new orders and cancels arrive in an order that a CPU cannot predict.
-            let (key, is_open) = named_order(command);
-            // The modulo changes no value and saves a bounds check.
-            keys[len % LOOK_AHEAD_LEN] = key;
-            len += usize::from(is_open);
-        }
-        let mut orders = [None; LOOK_AHEAD_LEN];
-        for (order, key) in orders.iter_mut().zip(&keys[..len]) {
-            *order = self.matcher.orders.index.find(*key);
-            self.matcher.orders.books.prefetch(*order);
-        }
-        for order in &orders[..len] {
-            self.matcher.orders.books.prefetch_neighbours(*order);
+        let mut ahead = LookAhead::NONE;
+        if self.matcher.orders.exceeds_cache() {
+            ahead.name(commands);
+            ahead.find(&self.matcher.orders);
+            ahead.prefetch_neighbours(&self.matcher.orders);
         }
     }
 }
@@ -336,17 +345,4 @@ fn apply_rare<B: OrderBooks<Owner>>(matcher: &mut Matcher<B>, context: &mut Cont
         CommandKind::KillVenue { is_killed } => matcher.orders.kill_venue(is_killed, context),
         _ => unreachable!("the caller applies the other kinds"),
     }
-}
-
-/// Returns the key of the order that a command names, and true if that order should already be open.
-#[inline(always)]
-fn named_order(command: &Command) -> (u64, bool) {
-    let (user_ref, is_open) = match &command.kind {
-        CommandKind::Order(OrderRequest::Enter(order)) => (order.user_ref, false),
-        CommandKind::Order(OrderRequest::Cancel(request)) => (request.user_ref, true),
-        CommandKind::Order(OrderRequest::Replace(request)) => (request.orig_user_ref, true),
-        CommandKind::Order(OrderRequest::Modify(request)) => (request.user_ref, true),
-        _ => (UserRefNum(0), false),
-    };
-    (order_key(command.session, user_ref), is_open)
 }

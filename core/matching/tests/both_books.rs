@@ -194,14 +194,19 @@ fn a_batch_is_the_same_as_its_commands() {
 }
 
 fn check_batches(commands: &[Command], new: impl Fn() -> Fast) {
-    for length in [1, 2, 7, 32, 33, 1_000] {
+    for (length, names_next) in
+        [1, 2, 7, 32, 33, 1_000].into_iter().flat_map(|len| [(len, false), (len, true)])
+    {
         let (mut single, mut batched) = (new(), new());
         let (mut expected, mut actual) = (Log::default(), Log::default());
         for command in commands {
             single.apply(command, &mut expected);
         }
-        for batch in commands.chunks(length) {
-            batched.apply_batch(batch, &mut actual);
+        let mut rest = commands;
+        while !rest.is_empty() {
+            let batch;
+            (batch, rest) = rest.split_at(length.min(rest.len()));
+            batched.apply_batch_before(batch, if names_next { rest } else { &[] }, &mut actual);
         }
         assert_eq!(actual, expected);
         assert_eq!(single.state_hash(), batched.state_hash());

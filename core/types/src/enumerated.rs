@@ -33,6 +33,7 @@ macro_rules! enumerated {
 
             /// Position of this value in `ALL`.
             #[must_use]
+            #[inline]
             pub const fn index(self) -> usize {
                 self as usize
             }

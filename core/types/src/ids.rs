@@ -47,6 +47,7 @@ id! {
 impl Sequence {
     /// The following sequence number.
     #[must_use]
+    #[inline]
     pub const fn next(self) -> Sequence {
         Sequence(self.0 + 1)
     }
@@ -57,6 +58,7 @@ impl Sequence {
 pub struct ClientOrderId(pub [u8; 14]);
 
 impl Default for ClientOrderId {
+    #[inline]
     fn default() -> Self {
         ClientOrderId([b' '; 14])
     }

@@ -38,18 +38,21 @@ impl Instrument {
 
     /// True when `price` is a multiple of the tick size.
     #[must_use]
+    #[inline]
     pub const fn is_on_tick(&self, price: Price) -> bool {
         price.0 % self.tick_size.0 == 0
     }
 
     /// True when `price` lies within the collar, both ends included.
     #[must_use]
+    #[inline]
     pub const fn is_within_collar(&self, price: Price) -> bool {
         price.0 >= self.collar_low.0 && price.0 <= self.collar_high.0
     }
 
     /// True when `qty` is a positive multiple of the lot size and at most the maximum quantity.
     #[must_use]
+    #[inline]
     pub const fn is_tradable_qty(&self, qty: Qty) -> bool {
         qty.0 != 0 && qty.0.is_multiple_of(self.lot_size.0) && qty.0 <= self.max_qty.0
     }
@@ -180,6 +183,7 @@ impl InstrumentTable {
 
     /// The initial instruments, in the order of their ids.
     #[must_use]
+    #[inline]
     pub fn as_slice(&self) -> &[Instrument] {
         &self.instruments
     }
@@ -195,6 +199,7 @@ impl InstrumentTable {
 
     /// Highest id that the table can hold; 0 for an empty table.
     #[must_use]
+    #[inline]
     pub fn max_id(&self) -> InstrumentId {
         InstrumentId((self.instruments.len() + self.added.len()) as u16)
     }

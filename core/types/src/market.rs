@@ -213,6 +213,7 @@ coded! {
 
 impl BookHealth {
     /// Health with this code, from an update or a quote; an unknown code counts as suspect.
+    #[inline]
     pub(crate) const fn or_suspect(code: u8) -> BookHealth {
         match BookHealth::from_code(code) {
             Some(health) => health,
@@ -342,12 +343,14 @@ pub struct MarketUpdate {
 impl MarketUpdate {
     /// The instrument.
     #[must_use]
+    #[inline]
     pub const fn instrument(&self) -> InstrumentId {
         InstrumentId(self.instrument)
     }
 
     /// Kind of update; `None` for a code that is unknown to this version.
     #[must_use]
+    #[inline]
     pub const fn kind(&self) -> Option<UpdateKind> {
         UpdateKind::from_code(self.kind)
     }
@@ -355,12 +358,14 @@ impl MarketUpdate {
     /// Side of the resting order; `None` if the feed does not state it (as for a trade of a non-displayed
     /// order), and in an [`UpdateKind::Status`].
     #[must_use]
+    #[inline]
     pub const fn side(&self) -> Option<Side> {
         Side::from_code(self.side)
     }
 
     /// Side of the incoming order of a trade; `None` if the feed does not state it.
     #[must_use]
+    #[inline]
     pub const fn aggressor(&self) -> Option<Side> {
         match self.side() {
             Some(side) => Some(side.opposite()),
@@ -370,36 +375,42 @@ impl MarketUpdate {
 
     /// Best bid and its quantity; `None` without bids.
     #[must_use]
+    #[inline]
     pub const fn bid(&self) -> Option<(Price, Qty)> {
         self.bid.get()
     }
 
     /// Best ask and its quantity; `None` without asks.
     #[must_use]
+    #[inline]
     pub const fn ask(&self) -> Option<(Price, Qty)> {
         self.ask.get()
     }
 
     /// Reason why the book is suspect, if stated.
     #[must_use]
+    #[inline]
     pub const fn reason(&self) -> Option<SuspectReason> {
         SuspectReason::from_code(self.reason)
     }
 
     /// Trading state of the instrument, if stated.
     #[must_use]
+    #[inline]
     pub const fn trading(&self) -> Option<TradingState> {
         TradingState::from_code(self.trading)
     }
 
     /// Whether this is the last update of its packet.
     #[must_use]
+    #[inline]
     pub const fn ends_packet(&self) -> bool {
         self.has_more == 0
     }
 
     /// Health of the book; an unknown code counts as suspect.
     #[must_use]
+    #[inline]
     pub const fn health(&self) -> BookHealth {
         BookHealth::or_suspect(self.health)
     }

@@ -61,6 +61,7 @@ pub struct OrderAttributes {
 }
 
 impl Default for OrderAttributes {
+    #[inline]
     fn default() -> Self {
         OrderAttributes { display: b'Y', capacity: b'P', intermarket_sweep: b'N', cross_type: b'N' }
     }
@@ -105,6 +106,7 @@ impl EnterOrder {
     /// assert!(order.time_in_force.may_rest() && !ioc.time_in_force.may_rest());
     /// ```
     #[must_use]
+    #[inline]
     pub fn limit(
         user_ref: UserRefNum,
         instrument: InstrumentId,
@@ -150,6 +152,7 @@ impl EnterOrder {
 impl ReplaceOrder {
     /// Creates a request that replaces an order with a plain limit order as in [`EnterOrder::limit`].
     #[must_use]
+    #[inline]
     pub fn limit(orig_user_ref: UserRefNum, user_ref: UserRefNum, qty: Qty, price: Price) -> ReplaceOrder {
         // Placeholders: a replacement keeps the instrument and side of the replaced order.
         EnterOrder::limit(user_ref, InstrumentId(0), Side::Buy, qty, price).replacing(orig_user_ref)
@@ -271,6 +274,7 @@ pub enum OrderRequest {
 impl OrderRequest {
     /// `UserRefNum` in the request: of an existing order for `Cancel` and `Modify`, a new number otherwise.
     #[must_use]
+    #[inline]
     pub const fn user_ref(&self) -> UserRefNum {
         match self {
             OrderRequest::Enter(order) => order.user_ref,
@@ -284,12 +288,14 @@ impl OrderRequest {
 
     /// True when the request enters an order under a new `UserRefNum`.
     #[must_use]
+    #[inline]
     pub const fn is_new_order(&self) -> bool {
         matches!(self, OrderRequest::Enter(_) | OrderRequest::Replace(_))
     }
 
     /// True when the request enters an order that may take liquidity: a new order that is not post-only.
     #[must_use]
+    #[inline]
     pub const fn may_take_liquidity(&self) -> bool {
         match self {
             OrderRequest::Enter(order) => !order.post_only,
@@ -575,6 +581,7 @@ pub enum OrderEventKind {
 impl OrderEventKind {
     /// `UserRefNum` of the order, mass cancel or [`SetOrderEntry`] request that the event concerns.
     #[must_use]
+    #[inline]
     pub const fn user_ref(&self) -> UserRefNum {
         match self {
             OrderEventKind::Accepted { order, .. } | OrderEventKind::Replaced { order, .. } => order.user_ref,

@@ -71,6 +71,7 @@ impl Qty {
 
     /// True for [`Qty::ZERO`].
     #[must_use]
+    #[inline]
     pub const fn is_zero(self) -> bool {
         self.0 == 0
     }
@@ -99,6 +100,7 @@ impl Side {
 
     /// The other side.
     #[must_use]
+    #[inline]
     pub const fn opposite(self) -> Side {
         match self {
             Side::Buy => Side::Sell,
@@ -108,12 +110,14 @@ impl Side {
 
     /// 0 for `Buy`, 1 for `Sell`: the index of this side in a pair.
     #[must_use]
+    #[inline]
     pub const fn index(self) -> usize {
         self as usize
     }
 
     /// +1 for `Buy`, -1 for `Sell`: the sign of a position change by a fill on this side.
     #[must_use]
+    #[inline]
     pub const fn sign(self) -> i64 {
         match self {
             Side::Buy => 1,
@@ -123,6 +127,7 @@ impl Side {
 
     /// True when an order on this side at `limit` trades with a resting order at `resting`.
     #[must_use]
+    #[inline]
     pub const fn crosses(self, limit: Price, resting: Price) -> bool {
         match self {
             Side::Buy => limit.0 >= resting.0,
@@ -132,6 +137,7 @@ impl Side {
 
     /// True when `a` has priority over `b` on this side of a book.
     #[must_use]
+    #[inline]
     pub const fn is_better(self, a: Price, b: Price) -> bool {
         match self {
             Side::Buy => a.0 > b.0,

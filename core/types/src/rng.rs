@@ -21,18 +21,21 @@ impl Rng {
 
     /// Returns the next 64 random bits.
     #[expect(clippy::should_implement_trait, reason = "it has no end")]
+    #[inline]
     pub fn next(&mut self) -> u64 {
         self.0.next_u64()
     }
 
     /// A uniform number in `0..bound`; 0 for a bound of 0. The relative error of each number's probability is
     /// below `bound` / 2^64.
+    #[inline]
     pub fn below(&mut self, bound: u64) -> u64 {
         let product = u128::from(self.next()) * u128::from(bound);
         u64::try_from(product >> 64).expect("the product's upper half is below the bound")
     }
 
     /// True with a probability of `ppm` parts per million.
+    #[inline]
     pub fn chance_ppm(&mut self, ppm: u32) -> bool {
         self.below(1_000_000) < u64::from(ppm)
     }

@@ -17,6 +17,7 @@ macro_rules! impl_sums {
         impl ::core::ops::Neg for $amount {
             type Output = $amount;
 
+            #[inline]
             fn neg(self) -> $amount {
                 $amount(-self.0)
             }

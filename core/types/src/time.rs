@@ -38,30 +38,35 @@ impl Nanos {
 
     /// Duration of `micros` microseconds.
     #[must_use]
+    #[inline]
     pub const fn from_micros(micros: u64) -> Nanos {
         Nanos(micros * 1_000)
     }
 
     /// Duration of `millis` milliseconds.
     #[must_use]
+    #[inline]
     pub const fn from_millis(millis: u64) -> Nanos {
         Nanos(millis * 1_000_000)
     }
 
     /// Duration of `secs` seconds.
     #[must_use]
+    #[inline]
     pub const fn from_secs(secs: u64) -> Nanos {
         Nanos(secs * 1_000_000_000)
     }
 
     /// Duration since `earlier`; zero if `earlier` is later.
     #[must_use]
+    #[inline]
     pub const fn since(self, earlier: Nanos) -> Nanos {
         Nanos(self.0.saturating_sub(earlier.0))
     }
 
     /// Time of day, for a time that counts from a midnight; every day has 24 hours.
     #[must_use]
+    #[inline]
     pub const fn time_of_day(self) -> Nanos {
         Nanos(self.0 % Self::DAY.0)
     }
@@ -76,6 +81,7 @@ impl Nanos {
 impl Add for Nanos {
     type Output = Nanos;
 
+    #[inline]
     fn add(self, rhs: Nanos) -> Nanos {
         Nanos(self.0.saturating_add(rhs.0))
     }
@@ -84,6 +90,7 @@ impl Add for Nanos {
 impl Sub for Nanos {
     type Output = Nanos;
 
+    #[inline]
     fn sub(self, rhs: Nanos) -> Nanos {
         self.since(rhs)
     }

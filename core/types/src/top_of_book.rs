@@ -70,36 +70,42 @@ impl TopOfBook {
 
     /// Best bid and its quantity; `None` without bids.
     #[must_use]
+    #[inline]
     pub const fn bid(&self) -> Option<(Price, Qty)> {
         self.bid.get()
     }
 
     /// Best ask and its quantity; `None` without asks.
     #[must_use]
+    #[inline]
     pub const fn ask(&self) -> Option<(Price, Qty)> {
         self.ask.get()
     }
 
     /// Price and quantity of the last trade; `None` before the first.
     #[must_use]
+    #[inline]
     pub const fn last(&self) -> Option<(Price, Qty)> {
         if self.last_qty == 0 { None } else { Some((Price(self.last_price), Qty(self.last_qty as u64))) }
     }
 
     /// Health of the book; an unknown code counts as suspect.
     #[must_use]
+    #[inline]
     pub const fn health(&self) -> BookHealth {
         BookHealth::or_suspect(self.health)
     }
 
     /// Reason why the book is suspect, if known.
     #[must_use]
+    #[inline]
     pub const fn suspect_reason(&self) -> Option<SuspectReason> {
         SuspectReason::from_code(self.suspect_reason)
     }
 
     /// Trading state of the instrument; `None` if unknown.
     #[must_use]
+    #[inline]
     pub const fn trading_state(&self) -> Option<TradingState> {
         TradingState::from_code(self.trading_state)
     }

@@ -1,4 +1,4 @@
-//! An allocator that counts each thread's allocations and places blocks of 8 MiB or more on huge pages.
+//! An allocator that counts each thread's allocations and places blocks of 4 MiB or more on huge pages.
 #![allow(unsafe_code)] // an allocator is unsafe by its trait
 
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -13,7 +13,7 @@ thread_local! {
 ///
 /// Costs an addition per allocation, and nothing otherwise.
 ///
-/// Blocks of at least 8 MiB - books, indices, rings - get huge pages if the system provides them on request
+/// Blocks of at least 4 MiB - books, indices, rings - get huge pages if the system provides them on request
 /// (`/sys/kernel/mm/transparent_hugepage/enabled` is `madvise` or `always`). A look-up in a large table then
 /// causes a cache miss, but rarely a TLB miss too.
 pub struct CountingAllocator;
@@ -97,8 +97,8 @@ mod huge {
 
     /// Size of a huge page on x86-64, and on aarch64 with pages of 4 KiB.
     const PAGE: usize = 2 << 20;
-    /// Minimum size of a block on huge pages. Rounding up to whole pages wastes at most a fifth of the pages.
-    const SIZE_MIN: usize = 4 * PAGE;
+    /// Minimum size of a block on huge pages. Rounding up to whole pages wastes at most a third of the pages.
+    const SIZE_MIN: usize = 2 * PAGE;
 
     pub(super) fn is_for(layout: Layout) -> bool {
         cfg!(all(target_os = "linux", not(miri))) && layout.size() >= SIZE_MIN && layout.align() <= PAGE
@@ -144,7 +144,7 @@ mod huge {
 mod tests {
     use super::*;
 
-    const BOUND: usize = 8 << 20;
+    const BOUND: usize = 4 << 20;
 
     #[test]
     fn blocks_on_both_sides_of_the_bound_keep_their_bytes_when_resized() {

@@ -168,6 +168,7 @@ fn is_either_version_damaged(bytes: &[u8]) -> bool {
 
 impl Layout {
     /// Returns whether each record has a synced sequence: true in version 2.
+    #[inline]
     const fn has_synced(&self) -> bool {
         self.record_header_len == RECORD_HEADER_LEN
     }
@@ -248,11 +249,13 @@ impl Layout {
 }
 
 /// Returns the length of a record with this payload length, including its header and padding.
+#[inline]
 pub(crate) const fn record_len(payload_len: usize) -> usize {
     aligned(RECORD_HEADER_LEN + payload_len)
 }
 
 /// Returns `len` rounded up to a multiple of the alignment.
+#[inline]
 const fn aligned(len: usize) -> usize {
     (len + ALIGNMENT - 1) & !(ALIGNMENT - 1)
 }

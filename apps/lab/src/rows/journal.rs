@@ -154,9 +154,12 @@ fn open_replay(lab: &Lab<'_>) -> anyhow::Result<Round> {
 fn replay(context: &Context, log: &Log, last: Sequence, engine: &mut ReplayEngine) -> anyhow::Result<u64> {
     let start = context.clock.ticks();
     let mut reader = Reader::open(&log.storage, log.session, Sequence(1))?;
-    let mut batch = Vec::with_capacity(LOOK_AHEAD_LEN);
-    while read_batch(&mut reader, last, &mut batch)? {
-        engine.apply_batch(&batch, &mut IgnoredEvents);
+    let (mut batch, mut next) = (Vec::with_capacity(LOOK_AHEAD_LEN), Vec::with_capacity(LOOK_AHEAD_LEN));
+    read_batch(&mut reader, last, &mut batch)?;
+    while !batch.is_empty() {
+        read_batch(&mut reader, last, &mut next)?;
+        engine.apply_batch_before(&batch, &next, &mut IgnoredEvents);
+        std::mem::swap(&mut batch, &mut next);
     }
     Ok(context.clock.ticks() - start)
 }
@@ -185,7 +188,7 @@ fn read_batch(reader: &mut Reader<Folder>, last: Sequence, batch: &mut Vec<Comma
     batch.clear();
     while batch.len() < batch.capacity() {
         let Some(record) = reader.next(last)? else { break };
-        batch.push(Command::decode(record.payload)?);
+        Command::decode_to(record.payload, |command| batch.push(command))?;
     }
     Ok(!batch.is_empty())
 }

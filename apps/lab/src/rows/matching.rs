@@ -104,9 +104,12 @@ impl<B: OrderBooks<Owner>> Pass<B> {
             // Copy the commands into the cache, as in a venue, where another core has just queued them.
             self.waiting.clear();
             self.waiting.extend_from_slice(slice);
+            let mut next = black_box(&self.waiting[..]);
             let mut start = context.clock.ticks();
-            for together in black_box(&self.waiting[..]).chunks(self.timed_together) {
-                self.engine.apply_batch(together, &mut self.rings);
+            while !next.is_empty() {
+                let together;
+                (together, next) = next.split_at(self.timed_together.min(next.len()));
+                self.engine.apply_batch_before(together, next, &mut self.rings);
                 let end = context.clock.ticks();
                 // The last group of a slice may be shorter and is then not counted.
                 if together.len() == self.timed_together {

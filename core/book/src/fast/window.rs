@@ -5,6 +5,9 @@ use crate::grid::{CELLS, Grids, OpenCells};
 /// Number of cells that a new window reserves for prices better than the best: most levels are worse.
 const LEAD: i64 = 64;
 
+/// As `LEAD`, for a side with levels in all cells below its best.
+const LEAD_MIN: i64 = 16;
+
 /// Number of orders added outside a window before it moves: twice its maximum number of levels.
 const OUTSIDE_ADDS_MAX: u16 = 2 * CELLS as u16;
 
@@ -35,12 +38,14 @@ impl Window {
     };
 
     /// The window around the best key `best` for prices `distance` apart, with all its keys above `bound`;
-    /// unplaced if there is no such window.
-    pub(super) fn around(best: i64, distance: u64, bound: i64, grids: &mut Grids) -> Window {
+    /// unplaced if there is no such window. `worst` is the key of the side's worst level above `bound`.
+    pub(super) fn around(best: i64, worst: i64, distance: u64, bound: i64, grids: &mut Grids) -> Window {
         let mut place = || {
             let size = i64::try_from(distance).ok()?;
             let fitting = best.saturating_sub(bound).checked_sub(1)? / size;
-            let below = fitting.min(CELLS as i64 - LEAD - 1).checked_mul(size)?;
+            let levels = best.checked_sub(worst)? / size;
+            let below = levels.clamp(CELLS as i64 - LEAD - 1, CELLS as i64 - LEAD_MIN - 1);
+            let below = fitting.min(below).checked_mul(size)?;
             let base = best.checked_sub(below)?;
             // The window's keys must not overflow.
             base.checked_add(size.checked_mul(CELLS as i64)?)?;
@@ -101,17 +106,21 @@ mod tests {
     #[test]
     fn a_window_holds_its_best_and_excludes_levels_below_its_bound() {
         let mut grids = Grids::new();
-        let window = Window::around(10_000, 100, i64::MIN, &mut grids);
+        let window = Window::around(10_000, 9_900, 100, i64::MIN, &mut grids);
         assert_eq!(window.cell(&grids, 10_000), 191);
         assert_eq!(window.key(&grids, 191), 10_000);
         assert_eq!(window.cell(&grids, 10_000 + 64 * 100), 255);
         for outside in [10_000 + 65 * 100, 10_000 - 192 * 100, 10_001, 9_999, i64::MIN, i64::MAX] {
             assert!(window.cell(&grids, outside) >= CELLS as u64, "{outside}");
         }
-        let bounded = Window::around(10_000, 100, 9_650, &mut grids);
+        for (levels, cell) in [(100, 191), (200, 200), (1_000, 239)] {
+            let deep = Window::around(0, -100 * levels, 100, i64::MIN, &mut grids);
+            assert_eq!(deep.cell(&grids, 0), cell, "{levels} levels below the best");
+        }
+        let bounded = Window::around(10_000, 9_900, 100, 9_650, &mut grids);
         assert_eq!((bounded.cell(&grids, 10_000), bounded.key(&grids, 0)), (3, 9_700));
         for (best, size) in [(i64::MAX, 100), (i64::MIN, 100), (0, 1 << 60), (i64::MAX - 100, 1)] {
-            let unplaced = Window::around(best, size, i64::MIN, &mut grids);
+            let unplaced = Window::around(best, best, size, i64::MIN, &mut grids);
             let inside = unplaced.cell(&grids, best) < CELLS as u64;
             // If the window is placed, the key of its last cell does not overflow.
             assert!(!inside || unplaced.key(&grids, CELLS - 1) >= best, "{best} {size}");

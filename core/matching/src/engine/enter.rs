@@ -42,7 +42,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     #[inline(always)]
     pub(super) fn enter(&mut self, order: &EnterOrder, context: &mut Context<impl EventListener>) {
         let session = context.command.session;
-        let Some(owner) = self.orders.use_number(order.user_ref, order.client_order_id, context) else {
+        let Some(owner) = self.orders.use_number(order.user_ref, &order.client_order_id, context) else {
             return;
         };
         match self.check_plain(session, &owner, order) {
@@ -69,7 +69,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     #[cold]
     pub(super) fn force(&mut self, order: &EnterOrder, context: &mut Context<impl EventListener>) {
         let session = context.command.session;
-        if self.orders.use_number(order.user_ref, order.client_order_id, context).is_none() {
+        if self.orders.use_number(order.user_ref, &order.client_order_id, context).is_none() {
             return;
         }
         let checked = self.check_parameters(order, order.qty, context.command.ts).and_then(|limit| {
@@ -108,7 +108,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         client_order_id: ClientOrderId,
         context: &mut Context<impl EventListener>,
     ) {
-        if self.orders.use_number(user_ref, client_order_id, context).is_some() {
+        if self.orders.use_number(user_ref, &client_order_id, context).is_some() {
             context.reject(user_ref, reason, client_order_id);
         }
     }
@@ -121,7 +121,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     #[inline(never)]
     pub(super) fn replace(&mut self, request: &ReplaceOrder, context: &mut Context<impl EventListener>) {
         let session = context.command.session;
-        if self.orders.use_number(request.user_ref, request.client_order_id, context).is_none() {
+        if self.orders.use_number(request.user_ref, &request.client_order_id, context).is_none() {
             return;
         }
         match self.check_replace(session, request, context.command.ts) {
@@ -261,7 +261,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         } else if order.time_in_force == TimeInForce::Day {
             self.rest(incoming, context);
         } else {
-            self.cancel_rest(incoming, CancelReason::ImmediateOrCancel, context);
+            self.cancel_rest(order, executed, replaced, CancelReason::ImmediateOrCancel, context);
         }
     }
 
@@ -281,7 +281,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         let post_only = order.post_only;
         failpoint!(PostOnlyTrades: post_only = false);
         if post_only {
-            return self.cancel_rest(incoming, CancelReason::PostOnly, context);
+            return self.cancel_rest(order, executed, incoming.replaced, CancelReason::PostOnly, context);
         }
         if self.can_trade_minimum(&incoming) {
             self.trade(&mut incoming, context);
@@ -291,7 +291,10 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
             let time_in_force = order.time_in_force;
             failpoint!(IocRests: time_in_force = TimeInForce::Day);
             match time_in_force {
-                TimeInForce::Ioc => self.cancel_rest(incoming, CancelReason::ImmediateOrCancel, context),
+                TimeInForce::Ioc => {
+                    let reason = CancelReason::ImmediateOrCancel;
+                    self.cancel_rest(order, incoming.executed, incoming.replaced, reason, context);
+                }
                 _ => self.rest_remainder(incoming, context),
             }
         }
@@ -311,8 +314,14 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         let EnterOrder { instrument, side, user_ref, .. } = *incoming.order;
         let mut first = Price(0);
         let mut last = Price(0);
+        let exceeds_cache = self.orders.exceeds_cache();
         while let Some(front) = self.orders.books.front(instrument, side.opposite()) {
             let Some(resting) = self.orders.books.order(front) else { break };
+            if exceeds_cache {
+                // The cache misses overlap with the work on the events. The next order is prefetched already.
+                self.orders.books.prefetch_second_next(front);
+                self.orders.index.prefetch(order_key(resting.data.session, resting.data.user_ref));
+            }
             let price = resting.price;
             failpoint!(TradeAtTakersPrice: price = incoming.limit);
             let qty = incoming.leaves().min(resting.qty);
@@ -342,6 +351,10 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         }
         if last != Price(0) {
             self.note_trades(instrument, first, last);
+        }
+        // The next trade on this side begins with this order and the one behind it.
+        if exceeds_cache && let Some(front) = self.orders.books.front(instrument, side.opposite()) {
+            self.orders.books.prefetch_next(front);
         }
     }
 
@@ -378,16 +391,22 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         context.publish(instrument, kind);
     }
 
+    /// Cancels the remainder, and publishes the deletion of the replaced order if that is not yet done.
+    // Out of line and with separate arguments, like `take`.
     #[inline(never)]
     fn cancel_rest(
         &mut self,
-        mut incoming: Incoming<'_>,
+        order: &EnterOrder,
+        executed: u64,
+        replaced: Option<OrderId>,
         reason: CancelReason,
         context: &mut Context<impl EventListener>,
     ) {
-        self.delete_replaced(&mut incoming, context);
-        let user_ref = incoming.order.user_ref;
-        let kind = OrderEventKind::Canceled { user_ref, decrement: incoming.leaves(), reason };
+        if let Some(order_id) = replaced {
+            context.publish(order.instrument, MarketEventKind::Deleted { order_id });
+        }
+        let decrement = Qty(order.qty.0 - executed);
+        let kind = OrderEventKind::Canceled { user_ref: order.user_ref, decrement, reason };
         context.report(context.command.session, false, kind);
     }
 

@@ -53,7 +53,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         request: &SetOrderEntry,
         context: &mut Context<impl EventListener>,
     ) {
-        if self.use_number(request.user_ref, ClientOrderId::default(), context).is_some() {
+        if self.use_number(request.user_ref, &ClientOrderId::default(), context).is_some() {
             self.set_rules(context, |rules| rules.is_disabled = !request.is_enabled);
             context.reply(OrderEventKind::OrderEntrySet(*request));
         }
@@ -63,7 +63,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     #[cold]
     pub(super) fn mass_cancel(&mut self, request: &MassCancel, context: &mut Context<impl EventListener>) {
         let MassCancel { user_ref, instrument, side, .. } = *request;
-        if self.use_number(user_ref, ClientOrderId::default(), context).is_none() {
+        if self.use_number(user_ref, &ClientOrderId::default(), context).is_none() {
             return;
         }
         let is_any = instrument == InstrumentId(0);

@@ -16,6 +16,10 @@ use super::stops::Stops;
 use crate::limits::check_instrument;
 use crate::{EngineLimits, EventListener};
 
+/// Minimum number of open orders for prefetches: the cache holds the books of fewer, and a prefetch would only
+/// add instructions.
+const PREFETCHED_ORDERS_MIN: u32 = 2_048;
+
 /// An open order; `leaves` is the open quantity of all of its parts.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct OpenOrder {
@@ -125,6 +129,12 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
             && self.listings.add(Listing { is_added: true, ..Listing::new(*instrument) })
     }
 
+    /// True if the cache does not hold the books of all open orders, so that prefetches pay.
+    #[inline(always)]
+    pub(super) fn exceeds_cache(&self) -> bool {
+        self.books.order_count() >= PREFETCHED_ORDERS_MIN
+    }
+
     /// Uses up a `UserRefNum` for a request of the command's session, and returns that session. `None` when
     /// the request needs no further work: it was rejected, or dropped as a duplicate because its `UserRefNum`
     /// is not above all earlier ones.
@@ -132,7 +142,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     pub(super) fn use_number(
         &mut self,
         user_ref: UserRefNum,
-        client_order_id: ClientOrderId,
+        client_order_id: &ClientOrderId,
         context: &mut Context<impl EventListener>,
     ) -> Option<Session> {
         let used = self.sessions.use_number(context.command.session, user_ref);
@@ -149,15 +159,15 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     fn reject_number(
         &mut self,
         user_ref: UserRefNum,
-        client_order_id: ClientOrderId,
+        client_order_id: &ClientOrderId,
         context: &mut Context<impl EventListener>,
     ) {
         let id = context.command.session;
         let Some(session) = self.sessions.find(id) else {
-            return context.reject(user_ref, RejectReason::NotAuthorised, client_order_id);
+            return context.reject(user_ref, RejectReason::NotAuthorised, *client_order_id);
         };
         if session.last_user_ref.0 == u32::MAX && self.index.find(order_key(id, user_ref)).is_none() {
-            return context.reject(user_ref, RejectReason::UserRefsExhausted, client_order_id);
+            return context.reject(user_ref, RejectReason::UserRefsExhausted, *client_order_id);
         }
         context.progress.counters.duplicates += 1;
     }

@@ -58,7 +58,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     /// Appends to `out` everything that later events depend on, with the books' queues in order: about 60
     /// bytes per open order. Walks all books and may allocate, so call it while idle or on a copy.
     pub fn snapshot(&self, out: &mut Vec<u8>) {
-        let Engine { matcher: Matcher { orders, executions }, progress } = self;
+        let Engine { matcher: Matcher { orders, executions }, progress, prefetched: _ } = self;
         let mut progress = *progress;
         // The pattern names every field, so that a new field does not compile until it is handled here.
         let OpenOrders {
@@ -115,7 +115,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
     pub fn restore(instruments: &[Instrument], limits: EngineLimits, bytes: &[u8]) -> Result<Engine<B>> {
         let mut reader = Reader::new(bytes)?;
         let mut engine: Engine<B> = Engine::untouched(instruments, limits)?;
-        let Engine { matcher: Matcher { orders, executions }, progress } = &mut engine;
+        let Engine { matcher: Matcher { orders, executions }, progress, .. } = &mut engine;
         let expected = reader.take("state hash")?;
         for (name, count) in counts(progress) {
             *count = reader.take_count(name)?;
