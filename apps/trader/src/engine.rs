@@ -54,6 +54,8 @@ pub struct EngineAgent<S, T> {
     outbox: Outbox,
     kill: KillSwitch,
     is_started: bool,
+    /// The latest duty cycle with work left stamps that are not published yet.
+    has_stamps: bool,
     lost_updates: u64,
     next_timer: Nanos,
     next_snapshot: Nanos,
@@ -150,6 +152,7 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
             outbox,
             kill,
             is_started: false,
+            has_stamps: false,
             lost_updates: 0,
             next_timer: Nanos::ZERO,
             next_snapshot: Nanos::ZERO,
@@ -276,6 +279,11 @@ impl<S: Strategy, T: Tracer> EngineAgent<S, T> {
 impl<S: Strategy + Send, T: Tracer + Send> Agent for EngineAgent<S, T> {
     fn do_work(&mut self, now: Nanos) -> Result<usize, AgentError> {
         self.last_now = now;
+        // Published a duty cycle late, so that a store to a line that another core polls does not delay the
+        // gateway on this thread.
+        if std::mem::take(&mut self.has_stamps) {
+            self.engine.tracer_mut().flush();
+        }
         if !self.is_started && !self.start(now) {
             return Ok(0);
         }
@@ -286,7 +294,7 @@ impl<S: Strategy + Send, T: Tracer + Send> Agent for EngineAgent<S, T> {
         }
         if work > 0 {
             self.view.updates.add(updates as u64);
-            self.engine.tracer_mut().flush();
+            self.has_stamps = true;
         }
         Ok(work)
     }
@@ -313,6 +321,7 @@ impl<S: Strategy + Send, T: Tracer + Send> Agent for EngineAgent<S, T> {
 
     fn on_close(&mut self) {
         while self.take_events(self.last_now) > 0 {}
+        self.engine.tracer_mut().flush();
         self.publish_snapshot();
     }
 }

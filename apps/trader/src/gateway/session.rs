@@ -385,11 +385,14 @@ impl Requests {
         let mut count = 0;
         self.may_take = false;
         while count < REQUESTS_PER_CYCLE {
-            let Some(request) = self.ring.try_pop() else { break };
+            // Encoded from the ring's memory, without a copy of the request.
+            let Some(request) = self.ring.peek() else { break };
             self.may_take |= request.may_take_liquidity();
-            let token = Token::of_request(self.session, &request);
+            let token = Token::of_request(self.session, request);
             let taken = tracer.stamp(Hop::T11, token);
-            entry.queue(&request)?;
+            let queued = entry.queue(request);
+            let _ = self.ring.try_pop();
+            queued?;
             if T::ENABLED {
                 self.until_timed = self.until_timed.wrapping_sub(1);
                 if self.until_timed.is_multiple_of(TIMED_EVERY) {

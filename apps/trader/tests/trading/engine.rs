@@ -98,6 +98,7 @@ fn requests_after_lost_updates_have_no_trigger() {
     market.lock().unwrap().send(update(1));
     work(&mut agent);
     let OrderRequest::Enter(order) = requests.try_pop().unwrap() else { panic!("no order") };
+    assert_eq!(work(&mut agent), 0, "the next duty cycle publishes the stamps");
     let of_message = MarketId::new(Sequence(1)).via_feed(0).to_engine(0);
     assert_eq!(links(&mut stamps), [(Token::new(SESSION, order.user_ref, true), of_message)]);
     let accepted = OrderEventKind::Accepted {
@@ -112,6 +113,7 @@ fn requests_after_lost_updates_have_no_trigger() {
     work(&mut agent);
     let cancel = requests.try_pop().unwrap();
     assert!(matches!(cancel, OrderRequest::Cancel(_)), "{cancel:?}");
+    work(&mut agent);
     assert_eq!(links(&mut stamps), [], "the second update did not cause it");
     agent.on_close();
     assert!(view.snapshot().unwrap().lost_updates >= CAPACITY as u64);
