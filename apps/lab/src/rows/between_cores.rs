@@ -31,7 +31,8 @@ const GROUPS: usize = 40_000;
 /// Slots of each ring.
 const CAPACITY: usize = 1_024;
 
-fn cache_line(context: &Context) -> anyhow::Result<f64> {
+/// Measures round trips of a bare cache line to the other core and back; returns the p50 in nanoseconds.
+pub(super) fn cache_line(context: &Context) -> anyhow::Result<f64> {
     let [ping, pong] = [0, 0].map(|zero| CachePadded::new(AtomicU64::new(zero)));
     let has = |line: &AtomicU64, number| Ok((line.load(Ordering::Acquire) == number).then_some(()));
     context.run_on_two_cores(

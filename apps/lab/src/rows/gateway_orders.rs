@@ -27,8 +27,8 @@ use crate::support::paced::{self, PAUSE};
 pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
     &[
         row("gateway_ring_rtt", "ns").note(
-            "a gateway's request and event over bare rings of shared memory to the other core and back, p50; \
-             20 us between trips",
+            "a gateway's request and event over bare rings of shared memory to the other core and back, between \
+             two orders of gateway_rtt, by the same threads and after an equal pause; p50",
         ),
         row("gateway_rtt", "ns")
             .note(
@@ -63,18 +63,17 @@ const ORDERS: usize = 2_000;
 const REST: Duration = Duration::from_micros(100);
 /// Slots of each ring that is measured without a gateway.
 const CAPACITY: usize = 1_024;
-const INSTRUMENT: &str = "BTC-PERPETUAL";
+const SYMBOL: &str = "BTC-PERPETUAL";
 
 fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let certificates = Certificates::make()?;
     each_round(lab, move |context| {
-        let bare = bare_rings(context)?;
-        let OrderTimes { mut trips, mut bare_writes, mut to_wire, mut handling, mut writes } =
+        let OrderTimes { mut bare_trips, mut trips, mut bare_writes, mut to_wire, mut handling, mut writes } =
             orders(context, &certificates)?;
         let [handling, write] = [&mut handling, &mut writes].map(|times| quantile(times, 0.5));
         let note = format!("handling {handling} ns, write {write} ns");
         Ok([
-            bare.into(),
+            context.quantile_ns(&mut bare_trips, 0.5).into(),
             context.quantile_ns(&mut trips, 0.5).into(),
             context.quantile_ns(&mut bare_writes, 0.5).into(),
             Sample::with_note(quantile(&mut to_wire, 0.5) as f64, note),
@@ -82,37 +81,54 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     })
 }
 
-/// Measures round trips over two bare rings, one per direction, with the record types of a gateway.
-fn bare_rings(context: &Context) -> anyhow::Result<f64> {
+/// The client's ends of two bare rings, one per direction, with the record types of a gateway.
+struct BareClient {
+    requests: Producer<Request>,
+    events: Consumer<Event>,
+}
+
+/// The other ends of the rings, on the gateway's thread.
+struct BareGateway {
+    requests: Consumer<Request>,
+    events: Producer<Event>,
+    answered: u64,
+}
+
+fn bare_rings() -> anyhow::Result<(BareClient, BareGateway)> {
     let there = SharedLines::zeroed(lines_of::<Request>(CAPACITY));
     let back = SharedLines::zeroed(lines_of::<Event>(CAPACITY));
-    let (mut to_gateway, mut of_client) =
-        (Producer::<Request>::over(there.clone())?, Consumer::<Request>::over(there)?);
-    let (mut to_client, mut of_gateway) =
-        (Producer::<Event>::over(back.clone())?, Consumer::<Event>::over(back)?);
-    let mut ticks = context.run_on_two_cores(
-        move |stop| {
-            loop {
-                let request = wait_for(stop, || Ok(of_client.try_pop()))?;
-                let mut event = Event::of(&OrderAck::default());
-                event.header.sequence = request.header.request_id;
-                to_client.try_push(event).ok().context("the ring back is full")?;
-            }
-        },
-        |stop| {
-            trips(context, |number| {
-                let mut request = Request::of(&CreateOrder::default());
-                request.header.request_id = number;
-                context.timed(|| {
-                    to_gateway.try_push(request).ok().context("the ring there is full")?;
-                    let event = wait_for(stop, || Ok(of_gateway.try_pop()))?;
-                    ensure!(event.header.sequence == number, "request {number} was answered wrongly");
-                    Ok(())
-                })
-            })
-        },
-    )?;
-    Ok(context.quantile_ns(&mut ticks, 0.5))
+    let client =
+        BareClient { requests: Producer::over(there.clone())?, events: Consumer::over(back.clone())? };
+    let gateway =
+        BareGateway { requests: Consumer::over(there)?, events: Producer::over(back)?, answered: 0 };
+    Ok((client, gateway))
+}
+
+impl BareClient {
+    /// Returns the ticks of one round trip.
+    fn trip(&mut self, context: &Context, number: u64, stop: &StopSignal) -> anyhow::Result<u64> {
+        let mut request = Request::of(&CreateOrder::default());
+        request.header.request_id = number;
+        context.timed(|| {
+            self.requests.try_push(request).ok().context("the ring there is full")?;
+            let event = wait_for(stop, || Ok(self.events.try_pop()))?;
+            ensure!(event.header.sequence == number, "request {number} was answered wrongly");
+            Ok(())
+        })
+    }
+}
+
+impl BareGateway {
+    /// Announces that the thread polls the bare ring, and answers the next request.
+    fn answer(&mut self, stop: &StopSignal, ready: &AtomicU64) -> anyhow::Result<()> {
+        self.answered += 1;
+        ready.store(self.answered, Ordering::Release);
+        let request = wait_for(stop, || Ok(self.requests.try_pop()))?;
+        let mut event = Event::of(&OrderAck::default());
+        event.header.sequence = request.header.request_id;
+        self.events.try_push(event).ok().context("the ring back is full")?;
+        Ok(())
+    }
 }
 
 /// Calls `trip` for each order of a round; returns its results after the first tenth, which is the warm-up.
@@ -138,6 +154,8 @@ fn configuration(folder: &Path, url: &str, ca: &Path) -> anyhow::Result<GatewayC
 
 /// Times of each order after the warm-up.
 struct OrderTimes {
+    /// Of a round trip over bare rings after the order, in clock ticks.
+    bare_trips: Vec<u64>,
     /// From the client's sending to the acknowledgement, in clock ticks.
     trips: Vec<u64>,
     /// Of the bare TLS write after the order, in clock ticks.
@@ -150,7 +168,8 @@ struct OrderTimes {
     writes: Vec<u64>,
 }
 
-/// Sends orders through a gateway, and after each a bare TLS write from the gateway's thread.
+/// Sends orders through a gateway. After each the gateway's thread makes a bare TLS write, and answers a request
+/// over bare rings.
 fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<OrderTimes> {
     let folder = tempfile::tempdir()?;
     let mut venue = VenueEnd::open(certificates)?;
@@ -170,14 +189,16 @@ fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<Orde
         let (agent, socket, notes) = (gateway.agent, gateway.endpoints.socket, gateway.notes);
         let turns = Turns::default();
         let count = context.effort.count(ORDERS);
+        let (mut bare_client, bare_gateway) = bare_rings()?;
         let mut thread = GatewayThread {
             context,
             agent,
             to_wire: WireTimes::new(&gateway.metrics, count),
             bare: BareWrites::new(tls, order, count),
+            rings: bare_gateway,
             warmed_up_at: context.clock.now(),
         };
-        let trips = context.run_on_two_cores(
+        let (trips, bare_trips) = context.run_on_two_cores(
             |stop| thread.run(stop, &turns),
             |stop| {
                 let mut client = Client::start(gateway_clients::client(&socket, "trader")?);
@@ -185,27 +206,36 @@ fn orders(context: &Context, certificates: &Certificates) -> anyhow::Result<Orde
                     let messages: Vec<String> = notes.try_iter().collect();
                     error.context(format!("the gateway is not ready: {}", messages.join("; ")))
                 })?;
-                trade(context, &mut client, account, symbol, &turns, stop)
+                let bare = &mut bare_client;
+                trade(context, &mut client, bare, Instrument { account, symbol }, &turns, stop)
             },
         )?;
         let GatewayThread { to_wire: WireTimes { total, handling, write, .. }, bare, .. } = thread;
-        let mut times = [total.times, handling.times, write.times, bare.ticks];
+        let mut times = [total.times, handling.times, write.times, bare.ticks, bare_trips];
         for times in &mut times {
-            ensure!(times.len() == count, "{} of {count} orders or bare writes were timed", times.len());
+            ensure!(
+                times.len() == count,
+                "{} of {count} orders, bare writes or bare trips were timed",
+                times.len()
+            );
             times.drain(..count / 10);
         }
-        let [to_wire, handling, writes, bare_writes] = times;
-        Ok(OrderTimes { trips, bare_writes, to_wire, handling, writes })
+        let [to_wire, handling, writes, bare_writes, bare_trips] = times;
+        Ok(OrderTimes { bare_trips, trips, bare_writes, to_wire, handling, writes })
     })
 }
 
-/// Turns of the gateway's thread: orders and bare writes alternate.
+/// Turns of the gateway's thread: orders, bare writes and bare rings alternate.
 #[derive(Default)]
 struct Turns {
     /// Number of bare writes requested by the client.
     wanted: AtomicU64,
     /// Number of bare writes answered.
     done: AtomicU64,
+    /// Number of answers over bare rings requested by the client.
+    rings_wanted: AtomicU64,
+    /// Number of these for which the gateway's thread polls, or has polled, the ring.
+    rings_ready: AtomicU64,
 }
 
 /// Times of single orders, as differences of a metric's sum.
@@ -288,12 +318,13 @@ impl BareWrites {
     }
 }
 
-/// The gateway's thread, which also makes the bare writes.
+/// The gateway's thread, which also makes the bare writes and answers over the bare rings.
 struct GatewayThread<'a> {
     context: &'a Context,
     agent: GatewayAgent,
     to_wire: WireTimes<'a>,
     bare: BareWrites,
+    rings: BareGateway,
     warmed_up_at: Nanos,
 }
 
@@ -308,6 +339,8 @@ impl GatewayThread<'_> {
                 self.bare.write(self.context)?;
             } else if self.bare.read()? {
                 turns.done.store(self.bare.ticks.len() as u64, Ordering::Release);
+            } else if turns.rings_wanted.load(Ordering::Acquire) > self.rings.answered {
+                self.rings.answer(stop, &turns.rings_ready)?;
             } else if now.since(self.warmed_up_at) >= REHEARSE_INTERVAL {
                 // Warm up when idle, as the thread of a real gateway does.
                 self.warmed_up_at = now;
@@ -330,7 +363,7 @@ fn ready(client: &mut Client, stop: &StopSignal) -> anyhow::Result<(u16, u32)> {
                 account = Some(event.header.account);
             }
             if let Some(reference) = event.body::<ReferenceData>()
-                && reference.name.as_str() == INSTRUMENT
+                && reference.name.as_str() == SYMBOL
             {
                 symbol = Some(event.header.symbol);
             }
@@ -342,14 +375,21 @@ fn ready(client: &mut Client, stop: &StopSignal) -> anyhow::Result<(u16, u32)> {
     })
 }
 
+/// The account and the instrument of the orders.
+struct Instrument {
+    account: u16,
+    symbol: u32,
+}
+
+/// Sends the orders of a round. Returns the ticks of the orders after the warm-up, and of all bare trips.
 fn trade(
     context: &Context,
     client: &mut Client,
-    account: u16,
-    symbol: u32,
+    bare: &mut BareClient,
+    Instrument { account, symbol }: Instrument,
     turns: &Turns,
     stop: &StopSignal,
-) -> anyhow::Result<Vec<u64>> {
+) -> anyhow::Result<(Vec<u64>, Vec<u64>)> {
     let order = CreateOrder {
         price: "50000.5".parse().ok().context("it is a price")?,
         quantity: "10".parse().ok().context("it is a quantity")?,
@@ -358,7 +398,8 @@ fn trade(
         time_in_force: TimeInForce::GTC,
         ..CreateOrder::default()
     };
-    trips(context, |number| {
+    let mut bare_trips = Vec::with_capacity(context.effort.count(ORDERS));
+    let orders = trips(context, |number| {
         let id = client.next_order_id();
         let ticks = context.timed(|| {
             client.request(account, symbol, id, &order)?;
@@ -384,6 +425,11 @@ fn trade(
             }
             Ok(is_done.then_some(()))
         })?;
+        turns.rings_wanted.store(number, Ordering::Release);
+        wait_for(stop, || Ok((turns.rings_ready.load(Ordering::Acquire) == number).then_some(())))?;
+        context.spin(PAUSE);
+        bare_trips.push(bare.trip(context, number, stop)?);
         Ok(ticks)
-    })
+    })?;
+    Ok((orders, bare_trips))
 }
