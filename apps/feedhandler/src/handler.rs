@@ -362,6 +362,7 @@ impl<T: Tracer + Send, N: Network> Agent for FeedHandler<T, N> {
     }
 
     fn warm_up(&mut self, now: Nanos) {
+        self.updates.tracer.prefetch();
         self.warm_up_instance.run(now);
         self.handler.channel.books_mut().instruments_mut().refresh_fronts();
     }

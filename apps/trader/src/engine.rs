@@ -301,6 +301,7 @@ impl<S: Strategy + Send, T: Tracer + Send> Agent for EngineAgent<S, T> {
 
     fn warm_up(&mut self, now: Nanos) {
         self.engine.prefetch();
+        self.engine.tracer().prefetch();
         if let Some(warm_up) = &mut self.warm_up {
             warm_up.run(now);
         }

@@ -118,9 +118,10 @@ fn portable_non_digits<const N: usize>(bytes: &[u8; N]) -> u64 {
 
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod arch {
+    use core::arch::asm;
     use core::arch::x86_64::{
-        __m128i, _MM_HINT_ET0, _MM_HINT_T0, _mm_cmpeq_epi8, _mm_lfence, _mm_loadu_si128, _mm_min_epu8,
-        _mm_movemask_epi8, _mm_or_si128, _mm_prefetch, _mm_set1_epi8, _mm_xor_si128, _rdtsc,
+        __m128i, _MM_HINT_T0, _mm_cmpeq_epi8, _mm_lfence, _mm_loadu_si128, _mm_min_epu8, _mm_movemask_epi8,
+        _mm_or_si128, _mm_prefetch, _mm_set1_epi8, _mm_xor_si128, _rdtsc,
     };
 
     #[inline(always)]
@@ -144,10 +145,12 @@ mod arch {
         unsafe { _mm_prefetch::<_MM_HINT_T0>(address.cast()) }
     }
 
+    /// Not the intrinsic with a hint to write: the compiler turns it into a prefetch for reading, unless it
+    /// compiles for a newer CPU. A line fetched so stays shared, and a write still waits for the other core.
     #[inline(always)]
     pub(super) fn prefetch_write<T>(address: *mut T) {
-        // SAFETY: a prefetch is a hint that cannot fault at any address.
-        unsafe { _mm_prefetch::<_MM_HINT_ET0>(address.cast_const().cast()) }
+        // SAFETY: a prefetch is a hint that cannot fault at any address. Older CPUs take it for a `nop`.
+        unsafe { asm!("prefetchw [{}]", in(reg) address, options(readonly, nostack, preserves_flags)) };
     }
 
     #[inline(always)]

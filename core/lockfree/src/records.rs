@@ -169,6 +169,13 @@ impl<R: Copy + Send> Producer<R> {
         true
     }
 
+    /// Prefetches the memory of the next record for writing; call this when idle. The consumer on another core
+    /// may have read earlier records of the same cache line since the latest [`push`](Self::push).
+    #[inline]
+    pub fn prefetch(&self) {
+        cpu::prefetch_write_ahead(self.cursor.as_ptr(), 0);
+    }
+
     /// Discards the records that the consumer cannot see yet: those since the latest [`flush`](Self::flush),
     /// except records published automatically.
     pub fn discard(&mut self) {

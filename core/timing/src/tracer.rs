@@ -61,6 +61,11 @@ pub trait Tracer {
     #[inline(always)]
     fn discard(&mut self) {}
 
+    /// Prefetches the memory of the next stamp; call this when idle. The drain has read the latest stamps of its
+    /// cache line meanwhile, and the next stamp would wait until the line returns.
+    #[inline(always)]
+    fn prefetch(&self) {}
+
     /// Publishes the stamps to the drain. Called once at the end of a duty cycle that did work.
     #[inline(always)]
     fn flush(&mut self) {}
@@ -146,6 +151,11 @@ impl Tracer for Trace {
     #[inline(always)]
     fn discard(&mut self) {
         self.ring.discard();
+    }
+
+    #[inline(always)]
+    fn prefetch(&self) {
+        self.ring.prefetch();
     }
 
     #[inline(always)]

@@ -203,6 +203,7 @@ impl<T: Tracer, N: Network> GatewaySession<T, N> {
 
     /// Keeps the code of the encoding in the caches.
     pub(super) fn warm_up(&mut self) {
+        self.inbox.tracer.prefetch();
         if let Some(entry) = self.entry.as_mut().filter(|entry| entry.is_connected()) {
             self.encode_warm_up.run(entry);
         }
