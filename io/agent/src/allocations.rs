@@ -97,8 +97,15 @@ mod huge {
 
     /// Size of a huge page on x86-64, and on aarch64 with pages of 4 KiB.
     const PAGE: usize = 2 << 20;
-    /// Minimum size of a block on huge pages. Rounding up to whole pages wastes at most a third of the pages.
+    /// Minimum size of a block on huge pages.
     const SIZE_MIN: usize = 2 * PAGE;
+
+    /// Length of the part of a block that gets huge pages: its rest gets one only if it needs half of it, so
+    /// that a block wastes little memory.
+    const fn huge_len(size: usize) -> usize {
+        let rest = size % PAGE;
+        if rest < PAGE / 2 { size - rest } else { size - rest + PAGE }
+    }
 
     pub(super) fn is_for(layout: Layout) -> bool {
         cfg!(all(target_os = "linux", not(miri))) && layout.size() >= SIZE_MIN && layout.align() <= PAGE
@@ -128,7 +135,7 @@ mod huge {
             if before < PAGE {
                 libc::munmap(block.add(len).cast(), PAGE - before);
             }
-            libc::madvise(block.cast(), len, libc::MADV_HUGEPAGE);
+            libc::madvise(block.cast(), huge_len(layout.size()), libc::MADV_HUGEPAGE);
             block
         }
     }
