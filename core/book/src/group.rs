@@ -204,6 +204,12 @@ impl OrderGroup {
     /// in the nearest cache until it is used.
     pub const LEN_MAX: usize = 32;
 
+    /// Makes each change that is not applied yet an exception. Call this between two steps.
+    pub fn except_rest(&mut self) {
+        // No books have this shape.
+        self.shape = [u64::MAX; 4];
+    }
+
     /// Makes each message an exception.
     pub(crate) fn fill_with_exceptions<M>(&mut self, messages: impl Iterator<Item = M>) {
         (self.len, self.at) = (messages.take(OrderGroup::LEN_MAX).count(), 0);

@@ -102,7 +102,7 @@ impl<B: BooksById> BookBuilder<B> {
     fn prepare_group<L: UpdateListener>(&mut self, messages: &[Message<'_>]) -> InGroup {
         let State { instruments, symbols, rows, shared, clocks, midnight_secs, .. } = &mut self.state;
         let mut in_group = InGroup::new();
-        let has_shared = shared.has_any();
+        let has_shared = shared.additions() > 0;
         let decoded = (0..).zip(messages).filter_map(|(index, message)| -> Option<Option<Decoded>> {
             let Message { channel, bytes, .. } = *message;
             let layout = Layout::of_usual(bytes)?;
@@ -144,7 +144,12 @@ impl<B: BooksById> BookBuilder<B> {
     #[inline(never)]
     fn apply_group<L: UpdateListener>(&mut self, messages: &[Message<'_>], in_group: &InGroup, out: &mut L) {
         self.state.instruments.count_messages(messages.len());
+        let shared = self.state.shared.additions();
         loop {
+            // The later messages were decoded as if no symbols shared the id.
+            if self.state.shared.additions() != shared {
+                self.group.except_rest();
+            }
             let books = self.state.instruments.books_mut();
             let step = match L::WANTS_UPDATES {
                 true => books.advance::<true>(&mut self.group),

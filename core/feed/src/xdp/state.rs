@@ -27,12 +27,13 @@ pub(super) struct Row {
 /// A set of order ids, as a bit for each hash: few ids are ever shared.
 pub(super) struct SharedIds {
     bits: Box<[u64; 64]>,
-    has_any: bool,
+    /// Number of additions.
+    additions: u64,
 }
 
 impl Default for SharedIds {
     fn default() -> SharedIds {
-        SharedIds { bits: Box::new([0; 64]), has_any: false }
+        SharedIds { bits: Box::new([0; 64]), additions: 0 }
     }
 }
 
@@ -48,7 +49,7 @@ impl SharedIds {
     fn note(&mut self, id: OrderId) {
         let (word, bit) = SharedIds::place(id);
         self.bits[word] |= bit;
-        self.has_any = true;
+        self.additions += 1;
     }
 
     /// True for each id in the set, and for few others.
@@ -58,9 +59,10 @@ impl SharedIds {
         self.bits[word] & bit != 0
     }
 
+    /// Number of ids added so far; an id that is added again counts again.
     #[inline(always)]
-    pub(super) const fn has_any(&self) -> bool {
-        self.has_any
+    pub(super) const fn additions(&self) -> u64 {
+        self.additions
     }
 }
 

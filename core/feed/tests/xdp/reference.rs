@@ -313,3 +313,22 @@ proptest! {
         }
     }
 }
+
+/// While a group is applied, two symbols begin to share an id, and a later message of the group names it.
+#[test]
+fn an_id_becomes_shared_within_a_group() {
+    let add = |symbol, volume| Operation::Add { symbol, id: 16, is_buy: false, price: 90, volume };
+    let operations = [
+        add(1, 1),
+        add(0, 0),
+        add(0, 1),
+        Operation::Modify { symbol: 1, id: 16, price: 90, volume: 0, lost: false },
+        add(0, 1),
+    ];
+    let mut seqs = [1; 2];
+    let mut messages: Vec<Vec<u8>> =
+        [mapping(0, "ALPHA", 4), mapping(1, "BETA", 4)].map(|message| message.as_bytes().to_vec()).into();
+    messages.extend(operations.map(|operation| bytes_of(operation, &mut seqs)));
+    // The first order rests before the group with the other messages begins.
+    assert_eq!(outcome::<PackedBooks>(&messages, 4), outcome::<DirectBooks>(&messages, 0));
+}
