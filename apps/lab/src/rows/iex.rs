@@ -191,6 +191,6 @@ mod tests {
             (counters.messages, symbols, capture.split_messages().unwrap()[0].len()),
             (329_936, 7_802, 18_915)
         );
-        assert_eq!(state_hash, 0x6a5c_6eca_0b89_05bf);
+        assert_eq!(state_hash, 0xb9c4_a651_a910_d49f);
     }
 }
