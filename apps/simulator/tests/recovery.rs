@@ -39,7 +39,8 @@ fn trades_in_added_instruments(outcome: &Outcome) -> u64 {
 
 #[test]
 fn rare_events_occur_in_some_seeds() {
-    let outcomes: Vec<Outcome> = (1..=60).map(|seed| Simulation::new(seed, FaultLevel::Full).run()).collect();
+    let outcomes: Vec<Outcome> =
+        (1..=100).map(|seed| Simulation::new(seed, FaultLevel::Full).run()).collect();
     let of = |count: fn(&Outcome) -> u64| outcomes.iter().filter(|outcome| count(outcome) > 0).count();
     assert!(of(recovered) >= 3 && of(archived) >= 2, "{} and {}", of(recovered), of(archived));
     assert!(
