@@ -4,6 +4,7 @@ use std::fs;
 
 use tickpath_book::{BookLimits, BooksById, FastBooks, OrderBooks, OrderIndex, PackedBooks};
 use tickpath_feed::{BookBuilder, IgnoreUpdates};
+use tickpath_matching::Owner;
 use tickpath_types::InstrumentId;
 
 use super::prelude::*;
@@ -16,10 +17,10 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
         &[
             row("book_record_bytes", "bytes")
                 .note(
-                    "memory of the books for one more resting order; what the order needs besides is stated and not \
-                     in the value",
+                    "memory of the venue's books for one more resting order and its owner; what the order needs \
+                     besides is stated and not in the value",
                 )
-                .goal(Goal::ValueAtMost(32.0))
+                .goal(Goal::ValueAtMost(64.0))
                 .not_judged(
                     "the venue's books; the books of a feed, a hash table of buckets and a window of levels, take up \
                      to twelve times as much",
@@ -60,7 +61,7 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
     let (statistics, symbols) = (day.statistics, day.standard.config.symbols);
     let books = |orders: u32, levels: u32, instruments: u16| {
         let limits = BookLimits { max_levels: levels, ..BookLimits::new(InstrumentId(instruments), orders) };
-        FastBooks::<()>::new(limits)
+        FastBooks::<Owner>::new(limits)
     };
     let record = bytes_each(ORDERS, |orders| books(orders, 1, 1))?;
     let level = bytes_each(LEVELS, |levels| books(1, levels, 1))?;
