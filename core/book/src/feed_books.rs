@@ -170,14 +170,17 @@ impl<S: OrderStore> BooksById for FeedBooks<S> {
         FeedBooks { limits, levels: Levels::new(limits), orders: S::for_orders(limits.max_orders) }
     }
 
+    #[inline]
     fn limits(&self) -> BookLimits {
         self.limits
     }
 
+    #[inline]
     fn order_count(&self) -> u32 {
         self.orders.len()
     }
 
+    #[inline]
     fn level_count(&self) -> u32 {
         self.levels.count
     }

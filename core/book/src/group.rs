@@ -47,6 +47,7 @@ pub trait OrderMessages<M> {
 
     /// True if a message without a change of an order changes nothing else either. It is then no exception: no
     /// step names it.
+    #[inline]
     fn is_without_effect(&self, message: &M) -> bool {
         let _ = message;
         false
@@ -216,6 +217,7 @@ impl OrderGroup {
     }
 
     /// The next of the exceptions of [`fill_with_exceptions`](Self::fill_with_exceptions).
+    #[inline]
     pub(crate) const fn next_exception(&mut self) -> Step {
         if self.at == self.len {
             return Step::Done;

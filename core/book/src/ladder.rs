@@ -7,6 +7,7 @@
 use std::hint::select_unpredictable;
 
 use arrayvec::ArrayVec;
+use tickpath_lockfree::cpu::prefetch_lines_read;
 
 /// Maximum number of entries in a node: as many as fit into seven cache lines with the other fields.
 const CAPACITY: usize = 36;
@@ -158,6 +159,14 @@ pub(super) struct Place {
     position: u32,
 }
 
+/// A search for a key in a tree.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Search {
+    /// First the tree's best leaf; at the end the leaf where the key is or would be.
+    node: u32,
+    key: i64,
+}
+
 /// The inner nodes above a leaf, from the root, each with the position of its child on this path.
 type Path = ArrayVec<(u32, usize), HEIGHT_MAX>;
 
@@ -205,17 +214,60 @@ impl Ladders {
 
     /// The level of `key` with its place; as an error the insertion point, if there is no such level.
     pub(super) fn find(&self, ladder: Ladder, key: i64) -> Result<(u32, Place), Place> {
-        let best = self.node(ladder.best);
-        if best.keys[0] <= key || best.worse == NIL {
-            return best.find(ladder.best, key);
+        let mut node = self.first_node(ladder.best, key);
+        while let Some(child) = self.child(node, key) {
+            node = child;
         }
-        let mut index = best.root;
-        let mut node = self.node(index);
-        while node.height > 0 {
-            index = node.values[node.position(key)];
-            node = self.node(index);
+        self.node(node).find(node, key)
+    }
+
+    /// The node where the search for a key begins: `best`, the best leaf of its tree, or the root.
+    #[inline]
+    fn first_node(&self, best: u32, key: i64) -> u32 {
+        let leaf = self.node(best);
+        if leaf.keys[0] <= key || leaf.worse == NIL { best } else { leaf.root }
+    }
+
+    /// The child of an inner node that leads to a key; `None` for a leaf.
+    #[inline]
+    fn child(&self, node: u32, key: i64) -> Option<u32> {
+        let node = self.node(node);
+        (node.height > 0).then(|| node.values[node.position(key)])
+    }
+
+    /// Begins a search for a key.
+    pub(super) fn search(&self, ladder: Ladder, key: i64) -> Search {
+        self.prefetch(ladder.best);
+        Search { node: ladder.best, key }
+    }
+
+    /// Brings all searches to the leaves of their keys, a node at a time, so that their cache misses overlap.
+    pub(super) fn descend(&self, searches: &mut [Search]) {
+        for search in &mut *searches {
+            search.node = self.first_node(search.node, search.key);
         }
-        node.find(index, key)
+        let mut is_inside = true;
+        while is_inside {
+            is_inside = false;
+            for search in &mut *searches {
+                if let Some(child) = self.child(search.node, search.key) {
+                    if self.node(search.node).height == 1 {
+                        self.prefetch(child);
+                    }
+                    search.node = child;
+                    is_inside = true;
+                }
+            }
+        }
+    }
+
+    /// The level that a search has found, after `descend`.
+    pub(super) fn found(&self, search: Search) -> Option<u32> {
+        self.node(search.node).find(search.node, search.key).ok().map(|(level, _)| level)
+    }
+
+    fn prefetch(&self, node: u32) {
+        prefetch_lines_read(self.node(node));
     }
 
     /// The best level of a side.

@@ -7,7 +7,7 @@ use tickpath_types::{InstrumentId, Price, Side};
 
 use crate::BookLimits;
 use crate::grid::{CELLS, Grid, Grids, LEVELS_EXAMINED, OpenCells, Place, USUAL_DISTANCE, distance};
-use crate::ladder::{self, Ladder, Ladders};
+use crate::ladder::{self, Ladder, Ladders, Search};
 use crate::record::{LevelRecord, NIL, Outside, Queues, key, merged};
 
 /// Number of orders added to levels outside the cells before another grid is considered.
@@ -231,6 +231,7 @@ impl Levels {
         index < self.pool
     }
 
+    #[inline]
     pub(crate) const fn is_full(&self) -> bool {
         self.count >= self.max_levels
     }
@@ -249,6 +250,21 @@ impl Levels {
     pub(crate) fn find_outside(&self, side: u32, key: i64) -> Option<u32> {
         let side = self.sides.get(side as usize)?;
         self.ladders.find(side.ladder, key).ok().map(|(level, _)| level)
+    }
+
+    /// Begins a search for the level of a key outside the cells. Accepts any side and key.
+    pub(crate) fn search_outside(&self, side: u32, key: i64) -> Search {
+        self.ladders.search(self.side(side).ladder, key)
+    }
+
+    /// Fetches the nodes of the keys' levels.
+    pub(crate) fn descend_outside(&self, searches: &mut [Search]) {
+        self.ladders.descend(searches);
+    }
+
+    /// The level that a search has found, after [`Levels::descend_outside`].
+    pub(crate) fn found_outside(&self, search: Search) -> Option<u32> {
+        self.ladders.found(search)
     }
 
     /// Record index of this key's cell if the fast path applies: the key's level is open there, or can be

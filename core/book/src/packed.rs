@@ -104,6 +104,7 @@ const NIL_BUCKETS: u32 = 2;
 
 impl Home {
     /// The order's place in the neighbour of its home.
+    #[inline]
     const fn in_neighbour(self) -> Home {
         Home { slot: self.slot ^ NEIGHBOUR_SLOT, tag: self.tag | MOVED, ..self }
     }
@@ -129,11 +130,13 @@ impl PackedOrders {
         (upper.wrapping_mul(self.scatter) >> (u64::BITS / 2)) as u32
     }
 
+    #[inline]
     const fn mask(&self) -> u32 {
         (1 << self.bits) - 1
     }
 
     /// The wide tag of an id.
+    #[inline]
     const fn wide_tag(id: u64) -> u32 {
         const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
         (id.wrapping_mul(FACTOR) >> (u64::BITS / 2)) as u32 | WIDE
@@ -149,15 +152,18 @@ impl PackedOrders {
         &mut self.buckets[(slot / WORDS) as usize].0[(slot % WORDS) as usize + field]
     }
 
+    #[inline]
     fn wide_of(&self, slot: u32) -> WideOrder {
         self.wide[self.word(slot, QTY) as usize]
     }
 
+    #[inline]
     fn is_wide(&self, slot: u32) -> bool {
         self.word(slot, 0) & WIDE != 0
     }
 
     /// The first slot of the bucket behind this one.
+    #[inline]
     const fn next_bucket(&self, bucket: u32) -> u32 {
         (((bucket / WORDS + 1 - NIL_BUCKETS) & self.mask()) + NIL_BUCKETS) * WORDS
     }
@@ -178,6 +184,7 @@ impl PackedOrders {
     }
 
     /// The slot of the order with this exact tag in its home or the neighbouring bucket, or NIL.
+    #[inline]
     fn with_exact_tag_near(&self, home: u32, tag: u32) -> u32 {
         match self.with_tag(home, tag) {
             NIL => self.with_tag(home ^ NEIGHBOUR_SLOT, tag | MOVED),
@@ -233,6 +240,7 @@ impl PackedOrders {
         }
     }
 
+    #[inline]
     fn id(&self, slot: u32) -> u64 {
         if self.is_wide(slot) {
             return self.wide_of(slot)[0];
@@ -262,6 +270,7 @@ impl PackedOrders {
     }
 
     /// If the order in a slot has the tag of a moved one, its home does not count it any more.
+    #[inline]
     fn forget_moved(&mut self, slot: u32) {
         if self.word(slot, 0) & MOVED != 0 {
             *self.word_mut((slot / WORDS * WORDS) ^ NEIGHBOUR_SLOT, DISPLACED) -= NEIGHBOUR;
@@ -342,10 +351,12 @@ impl OrderStore for PackedOrders {
         PackedOrders { buckets, wide, free_wide: NO_WIDE, bits: count.ilog2(), len: 0, max, scatter }
     }
 
+    #[inline]
     fn len(&self) -> u32 {
         self.len
     }
 
+    #[inline]
     fn is_full(&self) -> bool {
         self.len >= self.max
     }

@@ -247,6 +247,7 @@ impl Outside {
     pub(crate) const ALL: Outside = Outside(u8::MAX);
     const COUNT_MAX: u8 = 3;
 
+    #[inline]
     const fn shift(wrap: u32) -> u32 {
         wrap % 4 * 2
     }
@@ -257,12 +258,14 @@ impl Outside {
         self.0 >> Outside::shift(wrap) & Outside::COUNT_MAX
     }
 
+    #[inline]
     pub(crate) const fn note(&mut self, wrap: u32) {
         if self.count(wrap) < Outside::COUNT_MAX {
             self.0 += 1 << Outside::shift(wrap);
         }
     }
 
+    #[inline]
     pub(crate) const fn forget(&mut self, wrap: u32) {
         if self.count(wrap) < Outside::COUNT_MAX {
             self.0 -= 1 << Outside::shift(wrap);

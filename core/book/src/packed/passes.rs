@@ -26,6 +26,7 @@
 
 use std::hint::select_unpredictable;
 
+use arrayvec::ArrayVec;
 use tickpath_lockfree::cpu::prefetch_index;
 use tickpath_types::{OrderId, Price, Qty, Side};
 
@@ -103,6 +104,7 @@ const fn slot_of(bucket: u32, places: u32) -> u32 {
 }
 
 /// Identifies the tables that operations refer to: their sizes, and the homes of ids.
+#[inline]
 fn shape(books: &PackedBooks) -> [u64; 4] {
     let PackedOrders { bits, scatter, .. } = books.orders;
     [bits.into(), scatter, books.levels.pool.into(), books.levels.sides.len() as u64]
@@ -298,6 +300,7 @@ fn prefetch_tails(books: &PackedBooks, operations: &[Operation]) {
 }
 
 /// The operations of a set.
+#[inline]
 fn of_set(mut set: u64) -> impl Iterator<Item = usize> {
     std::iter::from_fn(move || {
         let at = (set != 0).then(|| set.trailing_zeros() as usize)?;
@@ -310,12 +313,20 @@ fn of_set(mut set: u64) -> impl Iterator<Item = usize> {
 #[cold]
 #[inline(never)]
 fn find_outside_levels(levels: &Levels, operations: &mut [Operation], outside: u64) {
+    let mut numbers = ArrayVec::<_, OPERATIONS_MAX>::new();
+    let mut searches = ArrayVec::<_, OPERATIONS_MAX>::new();
     for at in of_set(outside) {
-        let op = &mut operations[at];
+        let op = &operations[at];
         if op.level == NIL {
-            op.level = levels.find_outside(op.side, op.key).unwrap_or(NIL);
-            prefetch_index(&levels.records, op.level as usize);
+            numbers.push(at);
+            searches.push(levels.search_outside(op.side, op.key));
         }
+    }
+    levels.descend_outside(&mut searches);
+    for (at, search) in numbers.into_iter().zip(searches) {
+        let level = levels.found_outside(search).unwrap_or(NIL);
+        operations[at].level = level;
+        prefetch_index(&levels.records, level as usize);
     }
 }
 
@@ -323,12 +334,14 @@ fn find_outside_levels(levels: &Levels, operations: &mut [Operation], outside: u
 #[cold]
 #[inline(never)]
 fn find_closing_levels(levels: &Levels, operations: &[Operation], outside: u64) {
+    let mut searches = ArrayVec::<_, OPERATIONS_MAX>::new();
     for op in of_set(outside).map(|at| &operations[at]) {
         let level = levels.get(op.level);
         if op.kind & Operation::ADDS == 0 && level.order_count == 1 {
-            std::hint::black_box(levels.find_outside(level.side_index(), level.key));
+            searches.push(levels.search_outside(level.side_index(), level.key));
         }
     }
+    levels.descend_outside(&mut searches);
 }
 
 /// The operation that adds an order with `key` on `side`, and the order's cell.
@@ -370,6 +383,7 @@ struct Applied {
 }
 
 impl Applied {
+    #[inline]
     const fn new(side: u32, key: i64, qty: u32) -> Applied {
         Applied { side, key, qty, crosses: false, must_search: false, is_half: false }
     }
