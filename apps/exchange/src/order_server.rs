@@ -130,35 +130,38 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     /// Appends durable responses to their users' logs, then sends new messages to each connection. Returns
     /// the number of responses.
     fn send_responses(&mut self, now: Nanos) -> usize {
-        let (mut count, mut answers, mut prefetched) = (0, 0, 0);
-        while count < RESPONSES_PER_CYCLE {
-            // The response may be sent only once its command is durable.
-            match self.links.responses.peek() {
-                Some(response) if self.entry.sequencer.is_durable(response.command()) => {}
-                _ => break,
+        let (mut count, mut answers) = (0, 0);
+        let OrderServer { links, entry, connections, config, tracer, .. } = self;
+        loop {
+            let waiting = links.responses.prefetch(RESPONSES_PREFETCHED.min(RESPONSES_PER_CYCLE - count));
+            let taken = links.responses.drain_while(waiting, |response| {
+                // The response may be sent only once its command is durable.
+                if !entry.sequencer.is_durable(response.command()) {
+                    return false;
+                }
+                match response {
+                    Response::Order(event) => {
+                        log_event(event, entry, connections, config, tracer);
+                        answers += 1;
+                    }
+                    Response::NextUserRef { session, ts, next, .. } => {
+                        log_query_answer(*session, *ts, *next, entry, connections);
+                        answers += 1;
+                    }
+                    Response::Applied { command, is_ignored } => {
+                        entry.commands.handle_applied(*command, *is_ignored);
+                    }
+                    Response::SessionPhase { ts, phase, .. } => {
+                        entry
+                            .append_session_phase(*ts, *phase, |place| connections.note_message(place, None));
+                    }
+                }
+                true
+            });
+            count += taken;
+            if waiting == 0 || taken < waiting {
+                break;
             }
-            if count == prefetched {
-                prefetched += self.links.responses.prefetch(RESPONSES_PREFETCHED);
-            }
-            let Some(response) = self.links.responses.try_pop() else { break };
-            match response {
-                Response::Order(event) => {
-                    self.log_event(&event);
-                    answers += 1;
-                }
-                Response::NextUserRef { session, ts, next, .. } => {
-                    self.log_query_answer(session, ts, next);
-                    answers += 1;
-                }
-                Response::Applied { command, is_ignored } => {
-                    self.entry.commands.handle_applied(command, is_ignored);
-                }
-                Response::SessionPhase { ts, phase, .. } => {
-                    let connections = &mut self.connections;
-                    self.entry.append_session_phase(ts, phase, |place| connections.note_message(place, None));
-                }
-            }
-            count += 1;
         }
         self.counters.responses.add(answers);
         if count > 0 || self.connections.take_backlog() {
@@ -174,32 +177,6 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             self.connections.prune_pending();
         }
         count
-    }
-
-    #[cold]
-    fn log_query_answer(&mut self, session: SessionId, ts: Nanos, next: UserRefNum) {
-        let Some(user) = self.entry.users.of_session(session) else { return };
-        append_query_answer(&mut user.log, ts, next);
-        if let Some(place) = user.connection {
-            self.connections.note_message(place, None);
-        }
-    }
-
-    #[inline]
-    fn log_event(&mut self, event: &OrderEvent) {
-        let started = self.tracer.now();
-        if event.is_reply {
-            self.tracer.stamp_at(Hop::T5t, CommandId(event.command), started);
-        }
-        let Some(user) = self.entry.users.of_session(event.session) else { return };
-        append_event(&mut user.log, event, &self.config.instruments);
-        if T::ENABLED && event.is_reply && event.command.0.is_multiple_of(TIMED_EVERY) {
-            let ticks = self.tracer.now().wrapping_sub(started);
-            self.tracer.time(Function::ResponseEncode, ticks);
-        }
-        if let Some(place) = user.connection {
-            self.connections.note_message(place, event.is_reply.then_some(CommandId(event.command)));
-        }
     }
 
     /// Sequences waiting requests while the log and the matcher's ring have capacity; returns their number.
@@ -343,6 +320,46 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
             self.take_admin_commands(now);
             self.entry.commands.handle_time(now, &mut self.entry.sequencer);
         }
+    }
+}
+
+/// Appends the response to an account query to its user's log.
+#[cold]
+fn log_query_answer<N: Network>(
+    session: SessionId,
+    ts: Nanos,
+    next: UserRefNum,
+    entry: &mut OrderEntry<Ipv4Addr>,
+    connections: &mut Connections<N>,
+) {
+    let Some(user) = entry.users.of_session(session) else { return };
+    append_query_answer(&mut user.log, ts, next);
+    if let Some(place) = user.connection {
+        connections.note_message(place, None);
+    }
+}
+
+/// Appends an event to the log of its order's user.
+#[inline]
+fn log_event<T: Tracer, N: Network>(
+    event: &OrderEvent,
+    entry: &mut OrderEntry<Ipv4Addr>,
+    connections: &mut Connections<N>,
+    config: &OrderServerConfig,
+    tracer: &mut T,
+) {
+    let started = tracer.now();
+    if event.is_reply {
+        tracer.stamp_at(Hop::T5t, CommandId(event.command), started);
+    }
+    let Some(user) = entry.users.of_session(event.session) else { return };
+    append_event(&mut user.log, event, &config.instruments);
+    if T::ENABLED && event.is_reply && event.command.0.is_multiple_of(TIMED_EVERY) {
+        let ticks = tracer.now().wrapping_sub(started);
+        tracer.time(Function::ResponseEncode, ticks);
+    }
+    if let Some(place) = user.connection {
+        connections.note_message(place, event.is_reply.then_some(CommandId(event.command)));
     }
 }
 

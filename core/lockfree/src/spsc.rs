@@ -302,10 +302,18 @@ impl<T: Copy + Send> Consumer<T> {
     /// The slots of these items are freed together, after the last one.
     #[inline]
     pub fn drain(&mut self, max: usize, mut on_item: impl FnMut(&T)) -> usize {
-        let mut count = 0;
-        while count < max {
-            let Some(item) = self.peek_at(count) else { break };
+        self.drain_while(max, |item| {
             on_item(item);
+            true
+        })
+    }
+
+    /// As [`Consumer::drain`], but stops when `on_item` returns false for an item, which stays in the ring and is
+    /// not counted.
+    #[inline]
+    pub fn drain_while(&mut self, max: usize, mut on_item: impl FnMut(&T) -> bool) -> usize {
+        let mut count = 0;
+        while count < max && self.peek_at(count).is_some_and(&mut on_item) {
             count += 1;
         }
         if count > 0 {
@@ -446,6 +454,17 @@ mod tests {
         assert_eq!(consumer.drain(3, |&item| seen.push(item)), 1);
         assert_eq!(consumer.drain(3, |_| unreachable!()), 0);
         assert_eq!(seen, [0, 1, 2, 3]);
+    }
+
+    #[test]
+    fn a_refused_item_stays_in_the_ring() {
+        let (mut producer, mut consumer) = channel::<u32>(4);
+        (0..4).for_each(|item| producer.try_push(item).unwrap());
+        assert_eq!(consumer.drain_while(9, |item| *item < 2), 2);
+        assert_eq!((producer.free_slots(), consumer.peek()), (2, Some(&2)));
+        assert_eq!(consumer.drain_while(1, |_| true), 1);
+        assert_eq!(consumer.drain_while(9, |_| false), 0);
+        assert_eq!(consumer.drain_while(9, |item| *item == 3), 1);
     }
 
     #[test]

@@ -122,8 +122,8 @@ impl<P> OrderEntry<P> {
 
     /// Decides on a front's request.
     #[must_use]
-    pub fn admit_front(&mut self, request: FrontRequest, now: Nanos) -> FrontAdmission {
-        let FrontRequest { session, received_ns: kernel_ns, kind } = request;
+    pub fn admit_front(&mut self, request: &FrontRequest, now: Nanos) -> FrontAdmission {
+        let FrontRequest { session, received_ns: kernel_ns, kind } = *request;
         let arrival = |kind: CommandKind| Arrival { kernel_ns, session, token: None, kind: kind.into() };
         let is_reserved = self.sequencer.reserves_space_for_cancels();
         let order = match kind {
@@ -332,7 +332,7 @@ mod tests {
         assert_eq!(rig.entry.handle_new_user(2, bert), AdminOutcome::Done { commands: 1 });
         assert_eq!(rig.sequenced(), [(session, VenueCommandKind::AddUser { name }.into())]);
         let request = FrontRequest { session, received_ns: 0, kind: order() };
-        let admission = rig.entry.admit_front(request, NOW);
+        let admission = rig.entry.admit_front(&request, NOW);
         assert!(matches!(admission, FrontAdmission::Request { is_refused: true, .. }));
     }
 
@@ -340,7 +340,7 @@ mod tests {
     fn requests_of_a_front_pass_the_filter_of_their_user() {
         let mut rig = Rig::new();
         let mut admit =
-            |session, kind| rig.entry.admit_front(FrontRequest { session, received_ns: 9, kind }, NOW);
+            |session, kind| rig.entry.admit_front(&FrontRequest { session, received_ns: 9, kind }, NOW);
         match admit(ANNA, order()) {
             FrontAdmission::Request { arrival, is_refused: false } => {
                 assert_eq!((arrival.kernel_ns, arrival.session), (9, ANNA));

@@ -10,7 +10,7 @@ use tickpath_nasdaq::soupbintcp::ServerEvent;
 use tickpath_net::{Fill, Network, TcpConnection};
 use tickpath_timing::{Function, Hop, Token, Tracer};
 use tickpath_types::{Nanos, SessionId};
-use tickpath_venue::{Admission, Arrival, FrontAdmission};
+use tickpath_venue::{Admission, Arrival, FrontAdmission, OrderServerCounters, UserRegistry};
 
 use super::connections::Connection;
 use super::listener::Ready;
@@ -251,39 +251,35 @@ impl<T: Tracer, N: Network> OrderServer<T, N> {
     }
 
     /// Handles pending front requests while the batch has capacity; returns their number.
-    #[cold]
+    // Out of line: most venues have no front.
+    #[inline(never)]
     pub(super) fn take_front_requests(&mut self, now: Nanos) -> usize {
-        let limit = FRONT_REQUESTS_PER_CYCLE.min(self.entry.sequencer.remaining_capacity());
-        let mut count = 0;
-        while count < limit
-            && let Some(request) = self.links.front.as_mut().and_then(|front| front.try_pop())
-        {
-            count += 1;
-            match self.entry.admit_front(request, now) {
-                FrontAdmission::Request { arrival, is_refused } => {
-                    if is_refused {
-                        self.note_refused(request.session);
-                    }
-                    self.counters.requests.add(1);
-                    failpoint!(RequestDropped => if !matches!(arrival.kind, tickpath_venue::LogCommandKind::Engine(CommandKind::Force(_))) { continue },
-                        for self.counters.requests.read());
-                    self.entry.sequencer.add(arrival);
+        let OrderServer { links, entry, counters, registry, .. } = self;
+        let Some(front) = &mut links.front else { return 0 };
+        let limit = FRONT_REQUESTS_PER_CYCLE.min(entry.sequencer.remaining_capacity());
+        front.drain(limit, |request| match entry.admit_front(request, now) {
+            FrontAdmission::Request { arrival, is_refused } => {
+                if is_refused {
+                    note_refused(counters, registry, request.session);
                 }
-                FrontAdmission::Internal(arrival) => self.entry.sequencer.add(arrival),
-                FrontAdmission::Unlogged => self.note_refused(request.session),
-                FrontAdmission::Drop => {}
+                counters.requests.add(1);
+                failpoint!(RequestDropped => if !matches!(arrival.kind, tickpath_venue::LogCommandKind::Engine(CommandKind::Force(_))) { return },
+                    for counters.requests.read());
+                entry.sequencer.add(arrival);
             }
-        }
-        count
+            FrontAdmission::Internal(arrival) => entry.sequencer.add(arrival),
+            FrontAdmission::Unlogged => note_refused(counters, registry, request.session),
+            FrontAdmission::Drop => {}
+        })
     }
+}
 
-    /// Counts a refused front request, for the server and for the user that `session` identifies.
-    #[cold]
-    fn note_refused(&mut self, session: SessionId) {
-        self.counters.requests_refused.add(1);
-        let place = usize::from(session.0).checked_sub(1);
-        if let Some(user) = place.and_then(|place| self.registry.get(place)) {
-            user.requests_refused.add(1);
-        }
+/// Counts a refused front request, for the server and for the user that `session` identifies.
+#[cold]
+fn note_refused(counters: &OrderServerCounters, registry: &UserRegistry, session: SessionId) {
+    counters.requests_refused.add(1);
+    let place = usize::from(session.0).checked_sub(1);
+    if let Some(user) = place.and_then(|place| registry.get(place)) {
+        user.requests_refused.add(1);
     }
 }
