@@ -196,7 +196,7 @@ impl Layout {
     }
 
     /// Returns the record at the start of `bytes`, if it is complete and valid.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn record(&self, bytes: &[u8]) -> Option<RawRecord> {
         let start = bytes.first_chunk::<8>()?;
         let payload_len = u32_at(start, 4) as usize;

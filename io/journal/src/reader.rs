@@ -58,7 +58,7 @@ impl<S: Storage> Reader<S> {
     ///
     /// # Errors
     /// [`OpenError`] when the record is damaged, or the file cannot be read.
-    #[inline]
+    #[inline(always)]
     pub fn next(&mut self, limit: Sequence) -> Result<Option<Record<'_>>, OpenError> {
         if self.next > limit {
             return Ok(None);

@@ -11,7 +11,7 @@ use crate::{HeaderDamage, JournalConfig, OpenError, RecordDamage, SessionName, S
 /// Temporary name of a segment, until the segment is in use and gets its final name.
 pub(crate) const PREPARED: &str = "prepared.segment";
 /// Minimum number of bytes that a [`SegmentReader`] requests from the file at a time.
-const READ_LEN: usize = 512 * 1024;
+const READ_LEN: usize = 64 * 1024;
 
 /// Returns the name of the segment that begins with this sequence.
 pub(crate) fn segment_name(first: Sequence) -> String {
@@ -115,7 +115,7 @@ impl<F: StorageFile> SegmentReader<F> {
     }
 
     /// Returns the next record if it is buffered, valid and of sequence `expected`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn take(&mut self, expected: Sequence) -> Option<ReadRecord> {
         let start = self.filled.start;
         let record = self.layout.record(self.buffer.get(self.filled.clone())?)?;
@@ -151,7 +151,7 @@ impl<F: StorageFile> SegmentReader<F> {
     }
 
     /// Returns the payload at the position in a [`ReadRecord`]. Valid until the next `take` or `step`.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn payload(&self, payload: Range<usize>) -> &[u8] {
         &self.buffer[payload]
     }
