@@ -170,10 +170,69 @@ pub(super) struct Search {
 /// The inner nodes above a leaf, from the root, each with the position of its child on this path.
 type Path = ArrayVec<(u32, usize), HEIGHT_MAX>;
 
+/// Base-2 logarithm of the number of nodes in a block.
+const BLOCK_BITS: u32 = 12;
+
+/// Nodes in blocks of less than 2 MiB. In one large block, an allocator would use a huge page for the few nodes that
+/// most books need.
+#[derive(Clone, Debug)]
+struct Nodes {
+    /// All blocks but the last used one are full or empty.
+    blocks: Vec<Vec<Node>>,
+    len: usize,
+}
+
+const _: () = assert!(size_of::<Node>() << BLOCK_BITS < 2 << 20);
+
+impl Nodes {
+    fn with_capacity(max: usize) -> Nodes {
+        let blocks = (0..max.div_ceil(1 << BLOCK_BITS)).map(|_| Vec::with_capacity(1 << BLOCK_BITS));
+        Nodes { blocks: blocks.collect(), len: 0 }
+    }
+
+    /// Block and place of a node.
+    #[inline]
+    const fn place(index: u32) -> (usize, usize) {
+        ((index >> BLOCK_BITS) as usize, (index & ((1 << BLOCK_BITS) - 1)) as usize)
+    }
+
+    #[inline]
+    fn get(&self, index: u32) -> &Node {
+        let (block, place) = Nodes::place(index);
+        &self.blocks[block][place]
+    }
+
+    #[inline]
+    fn get_mut(&mut self, index: u32) -> &mut Node {
+        let (block, place) = Nodes::place(index);
+        &mut self.blocks[block][place]
+    }
+
+    /// Adds a node; returns its index.
+    fn push(&mut self, node: Node) -> u32 {
+        let index = self.len as u32;
+        self.blocks[Nodes::place(index).0].push(node);
+        self.len += 1;
+        index
+    }
+
+    /// Two different nodes.
+    fn pair(&mut self, first: u32, second: u32) -> [&mut Node; 2] {
+        let [(block, place), (other_block, other_place)] = [first, second].map(Nodes::place);
+        let pair = if block == other_block {
+            self.blocks[block].get_disjoint_mut([place, other_place]).ok()
+        } else {
+            let blocks = self.blocks.get_disjoint_mut([block, other_block]).ok();
+            blocks.map(|[block, other]| [&mut block[place], &mut other[other_place]])
+        };
+        pair.expect("neighbours are two nodes of the pool")
+    }
+}
+
 /// The nodes of all sides.
 #[derive(Clone, Debug)]
 pub(super) struct Ladders {
-    nodes: Vec<Node>,
+    nodes: Nodes,
     /// Maximum number of nodes, including the null node.
     max: usize,
     /// Free nodes, linked by `worse`.
@@ -185,7 +244,7 @@ impl Ladders {
     /// its first use.
     pub(super) fn untouched(sides: usize, levels: usize) -> Ladders {
         let max = nodes_max(sides, levels);
-        let mut nodes = Vec::with_capacity(max);
+        let mut nodes = Nodes::with_capacity(max);
         // The null node.
         nodes.push(EMPTY);
         Ladders { nodes, max, free: NIL }
@@ -193,19 +252,17 @@ impl Ladders {
 
     /// Touches all memory that has not been touched yet.
     pub(super) fn prefault(&mut self) {
-        while self.nodes.len() < self.max {
-            let free = Node { worse: self.free, ..EMPTY };
-            self.free = self.nodes.len() as u32;
-            self.nodes.push(free);
+        while self.nodes.len < self.max {
+            self.free = self.nodes.push(Node { worse: self.free, ..EMPTY });
         }
     }
 
     fn node(&self, index: u32) -> &Node {
-        &self.nodes[index as usize]
+        self.nodes.get(index)
     }
 
     fn node_mut(&mut self, index: u32) -> &mut Node {
-        &mut self.nodes[index as usize]
+        self.nodes.get_mut(index)
     }
 
     fn root(&self, ladder: Ladder) -> u32 {
@@ -391,9 +448,8 @@ impl Ladders {
 
     fn allocate(&mut self) -> u32 {
         if self.free == NIL {
-            assert!(self.nodes.len() < self.max, "the pool has room for every spread of max_levels levels");
-            self.free = self.nodes.len() as u32;
-            self.nodes.push(EMPTY);
+            assert!(self.nodes.len < self.max, "the pool has room for every spread of max_levels levels");
+            self.free = self.nodes.push(EMPTY);
         }
         let index = self.free;
         self.free = self.node(index).worse;
@@ -409,7 +465,7 @@ impl Ladders {
     /// Moves the worse half of a full node to a new one, so that the best leaf stays the best.
     fn split(&mut self, index: u32) -> u32 {
         let new = self.allocate();
-        let [better, worse] = self.pair(index, new);
+        let [better, worse] = self.nodes.pair(index, new);
         (worse.height, worse.worse) = (better.height, better.worse);
         better.worse = new;
         better.give_first(worse, HALF);
@@ -420,7 +476,7 @@ impl Ladders {
     /// entries equally, so that each has `MIN_LEN`, and returns false.
     fn join(&mut self, better: u32, worse: u32) -> bool {
         let absorbed = worse;
-        let [better, worse] = self.pair(better, worse);
+        let [better, worse] = self.nodes.pair(better, worse);
         let (len, worse_len) = (better.len(), worse.len());
         let equal = (len + worse_len) / 2;
         if len + worse_len <= JOIN_LEN {
@@ -435,11 +491,6 @@ impl Ladders {
             better.give_first(worse, equal - worse_len);
         }
         false
-    }
-
-    fn pair(&mut self, better: u32, worse: u32) -> [&mut Node; 2] {
-        let pair = self.nodes.get_disjoint_mut([better as usize, worse as usize]);
-        pair.expect("neighbours are two nodes of the pool")
     }
 }
 
@@ -538,8 +589,9 @@ mod tests {
         }
         let free = std::iter::successors(Some(ladders.free), |free| Some(ladders.node(*free).worse));
         node_count += free.take_while(|free| *free != NIL).count();
-        assert_eq!(node_count, ladders.nodes.len());
-        assert!(ladders.nodes.len() <= ladders.max && ladders.nodes.capacity() == ladders.max);
+        assert_eq!(node_count, ladders.nodes.len);
+        assert!(ladders.nodes.len <= ladders.max);
+        assert!(ladders.nodes.blocks.iter().all(|block| block.capacity() == 1 << BLOCK_BITS));
         assert_eq!(ladders.node(NIL).len(), 0);
     }
 
@@ -707,7 +759,7 @@ mod tests {
             count = thin(&mut ladders, &mut side);
             check(&ladders, &[side]);
         }
-        let used = ladders.nodes.len();
+        let used = ladders.nodes.len;
         assert!(used <= ladders.max && used * 100 >= ladders.max * 98, "{used} of {} nodes", ladders.max);
         drain(&mut ladders, &mut side);
         check(&ladders, &[side]);
@@ -722,7 +774,7 @@ mod tests {
             insert(&mut ladders, side, 7, 1);
         }
         check(&ladders, &sides);
-        assert_eq!(ladders.nodes.len(), ladders.max);
+        assert_eq!(ladders.nodes.len, ladders.max);
 
         // Before levels are removed, the last side has one level more than the capacity of a leaf.
         const EACH: usize = 2 * MIN_LEN;
@@ -736,7 +788,7 @@ mod tests {
                 assert_eq!(thin(&mut ladders, side), EACH);
             }
             check(&ladders, &sides);
-            assert_eq!((ladders.nodes.len(), ladders.free), (ladders.max, NIL));
+            assert_eq!((ladders.nodes.len, ladders.free), (ladders.max, NIL));
             for side in &mut sides {
                 drain(&mut ladders, side);
             }
