@@ -121,6 +121,8 @@ impl<P> OrderEntry<P> {
     }
 
     /// Decides on a front's request.
+    // Inlined, so that the decision is not copied.
+    #[inline]
     #[must_use]
     pub fn admit_front(&mut self, request: &FrontRequest, now: Nanos) -> FrontAdmission {
         let FrontRequest { session, received_ns: kernel_ns, kind } = *request;

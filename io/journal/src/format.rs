@@ -186,7 +186,10 @@ impl Layout {
         debug_assert!(synced < sequence, "a record says which of those before it were synced");
         let len = record_len(payload_len);
         let record = &mut out[..len];
-        record[RECORD_HEADER_LEN + payload_len..].fill(0);
+        // The padding is the end of the last word. Filling so few bytes would be a call.
+        let padding = len - RECORD_HEADER_LEN - payload_len;
+        let last = record.last_chunk_mut::<8>().expect("a record has more than a word");
+        *last = (u64::from_le_bytes(*last) & (u64::MAX >> (8 * padding))).to_le_bytes();
         record[4..8].copy_from_slice(&(payload_len as u32).to_le_bytes());
         record[8..16].copy_from_slice(&sequence.0.to_le_bytes());
         record[16..24].copy_from_slice(&synced.0.to_le_bytes());
