@@ -186,7 +186,8 @@ const _: () = assert!(size_of::<Node>() << BLOCK_BITS < 2 << 20);
 
 impl Nodes {
     fn with_capacity(max: usize) -> Nodes {
-        let blocks = (0..max.div_ceil(1 << BLOCK_BITS)).map(|_| Vec::with_capacity(1 << BLOCK_BITS));
+        const LEN: usize = 1 << BLOCK_BITS;
+        let blocks = (0..max).step_by(LEN).map(|first| Vec::with_capacity(LEN.min(max - first)));
         Nodes { blocks: blocks.collect(), len: 0 }
     }
 
@@ -590,8 +591,8 @@ mod tests {
         let free = std::iter::successors(Some(ladders.free), |free| Some(ladders.node(*free).worse));
         node_count += free.take_while(|free| *free != NIL).count();
         assert_eq!(node_count, ladders.nodes.len);
-        assert!(ladders.nodes.len <= ladders.max);
-        assert!(ladders.nodes.blocks.iter().all(|block| block.capacity() == 1 << BLOCK_BITS));
+        let capacity: usize = ladders.nodes.blocks.iter().map(Vec::capacity).sum();
+        assert!(ladders.nodes.len <= ladders.max && capacity == ladders.max);
         assert_eq!(ladders.node(NIL).len(), 0);
     }
 
