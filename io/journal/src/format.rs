@@ -201,7 +201,8 @@ impl Layout {
     /// Returns the record at the start of `bytes`, if it is complete and valid.
     #[inline(always)]
     pub(crate) fn record(&self, bytes: &[u8]) -> Option<RawRecord> {
-        let start = bytes.first_chunk::<8>()?;
+        // Records of both versions have at least as many bytes as this header.
+        let start = bytes.first_chunk::<RECORD_HEADER_LEN>()?;
         let payload_len = u32_at(start, 4) as usize;
         // A length of zero wraps around, and is rejected too.
         if payload_len.wrapping_sub(1) >= PAYLOAD_LEN_MAX {
@@ -209,15 +210,14 @@ impl Layout {
         }
         let payload_to = self.record_header_len + payload_len;
         let len = aligned(payload_to);
-        let record = bytes.get(..len)?;
-        let is_valid = checksum(self.seed, &record[4..]) == u32_at(start, 0);
+        let is_valid = checksum(self.seed, bytes.get(4..len)?) == u32_at(start, 0);
         failpoint!(ChecksumIgnored: is_valid = true);
         if !is_valid {
             return None;
         }
-        let sequence = Sequence(u64_at(record, 8));
+        let sequence = Sequence(u64_at(start, 8));
         let synced = match self.has_synced() {
-            true => Sequence(u64_at(record, 16)),
+            true => Sequence(u64_at(start, 16)),
             // Version 1 has no synced sequence: treat all earlier records as synced.
             false => Sequence(sequence.0.saturating_sub(1)),
         };
