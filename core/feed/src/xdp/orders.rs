@@ -86,6 +86,14 @@ static LAYOUTS: [Layout; 256] = {
     all
 };
 
+/// Index in [`Side::BOTH`](tickpath_types::Side::BOTH) by the code of a side; 2 for another code.
+static SIDES: [u8; 256] = {
+    let mut all = [2; 256];
+    all[Side::BUY.0 as usize] = 0;
+    all[Side::SELL.0 as usize] = 1;
+    all
+};
+
 const _: () = {
     assert!(offset_of!(ModifyOrder, order_id) == ORDER_ID && offset_of!(DeleteOrder, order_id) == ORDER_ID);
     assert!(offset_of!(OrderExecution, order_id) == ORDER_ID);
@@ -157,12 +165,11 @@ impl Layout {
         let [p0, p1, p2, p3, v0, v1, v2, v3, byte] = *window;
         let (is_add, is_modify) = (self.kind == ChangeKind::Add, self.kind == ChangeKind::ModifyEitherSide);
         // Only an added order states its side.
-        let side = select_unpredictable(is_add, byte, Side::BUY.0);
+        let side = SIDES[usize::from(select_unpredictable(is_add, byte, Side::BUY.0))];
         let price = scale.price(u32::from_le_bytes([p0, p1, p2, p3]));
         let needs_price = is_add | is_modify | (self.kind == ChangeKind::Replace);
-        if (side != Side::BUY.0) & (side != Side::SELL.0) || needs_price & price.is_none() {
-            return None;
-        }
+        let is_refused = select_unpredictable(needs_price, price.is_none(), false);
+        let side = *tickpath_types::Side::BOTH.get(usize::from(side)).filter(|_| !is_refused)?;
         // A modified order that loses its place is added again.
         let is_lost = is_modify & (byte == PositionChange::LOST.0);
         let order_id = u64::from_le_bytes(*head.last_chunk()?);
@@ -170,7 +177,7 @@ impl Layout {
             kind: select_unpredictable(is_lost, ChangeKind::Replace, self.kind),
             id: order_key(OrderId(order_id)),
             instrument,
-            side: tickpath_types::Side::BOTH[usize::from(side != Side::BUY.0)],
+            side,
             price: price.unwrap_or(Price(0)),
             qty: Qty(u32::from_le_bytes([v0, v1, v2, v3]).into()),
         };
