@@ -225,11 +225,11 @@ impl<S: OrderStore> BooksById for FeedBooks<S> {
         let order = record.view(level, ());
         let LevelRecord { order_count, key, .. } = *level;
         self.orders.remove(slot);
+        let side = side_index(instrument, order.side);
         if self.levels.is_cell(record.level) {
-            let side = side_index(instrument, order.side);
             self.levels.note_removed(side, record.level, key, order_count);
         } else if order_count == 0 {
-            self.levels.close_outside(record.level);
+            self.levels.close_outside(side, record.level, key);
         }
         Some(order)
     }

@@ -4,8 +4,6 @@
 //! removal grows with the logarithm of the number of levels, whatever a peer sends. The best leaf is tried first,
 //! without the inner nodes: most levels open and close near the best.
 
-use std::hint::select_unpredictable;
-
 use arrayvec::ArrayVec;
 use tickpath_lockfree::cpu::prefetch_lines_read;
 
@@ -58,30 +56,31 @@ const EMPTY: Node =
     Node { keys: [PADDING; CAPACITY], values: [0; CAPACITY], len: 0, height: 0, worse: NIL, root: NIL };
 
 impl Node {
+    #[inline(always)]
     fn keys(&self) -> &[i64] {
         &self.keys[..self.len()]
     }
 
     /// Number of entries; at most `CAPACITY`, which the compiler cannot know.
+    #[inline(always)]
     fn len(&self) -> usize {
         (self.len as usize).min(CAPACITY)
     }
 
-    /// Number of keys below `key`. The number of steps is constant, and none is a branch: a CPU could not predict
-    /// them.
-    #[inline]
+    /// Number of keys below `key`: first of those that end a part, then of those in one part. Without a branch: a CPU
+    /// could not predict it.
+    #[inline(always)]
     fn position(&self, key: i64) -> usize {
-        let (mut base, mut len) = (0, CAPACITY);
-        while len > 1 {
-            let half = len / 2;
-            base = select_unpredictable(self.keys[base + half - 1] < key, base + half, base);
-            len -= half;
-        }
-        base + usize::from(self.keys[base] < key)
+        const PART: usize = 6;
+        const _: () = assert!(PART * PART == CAPACITY);
+        let (parts, _) = self.keys.as_chunks::<PART>();
+        let part: usize = parts[..PART - 1].iter().map(|part| usize::from(part[PART - 1] < key)).sum();
+        let below: usize = parts[part].iter().map(|other| usize::from(*other < key)).sum();
+        part * PART + below
     }
 
     /// As [`Ladders::find`], in this leaf, which has the index `own`.
-    #[inline]
+    #[inline(always)]
     fn find(&self, own: u32, key: i64) -> Result<(u32, Place), Place> {
         let position = self.position(key);
         let place = Place { leaf: own, position: position as u32 };
@@ -96,6 +95,7 @@ impl Node {
         self.keys().last().copied().unwrap_or(0)
     }
 
+    #[inline(always)]
     fn insert(&mut self, position: usize, key: i64, value: u32) {
         let len = self.len();
         self.keys.copy_within(position..len, position + 1);
@@ -105,11 +105,13 @@ impl Node {
         self.len += 1;
     }
 
+    #[inline(always)]
     fn remove(&mut self, position: usize) {
         let len = self.len();
         self.keys.copy_within(position + 1..len, position);
         self.values.copy_within(position + 1..len, position);
-        self.shorten(len - 1);
+        self.keys[len - 1] = PADDING;
+        self.len = len as u32 - 1;
     }
 
     /// Removes the last entries, so that `len` are left.
@@ -258,10 +260,12 @@ impl Ladders {
         }
     }
 
+    #[inline(always)]
     fn node(&self, index: u32) -> &Node {
         self.nodes.get(index)
     }
 
+    #[inline(always)]
     fn node_mut(&mut self, index: u32) -> &mut Node {
         self.nodes.get_mut(index)
     }
@@ -271,6 +275,8 @@ impl Ladders {
     }
 
     /// The level of `key` with its place; as an error the insertion point, if there is no such level.
+    // Inlined, since a CPU can predict at each caller whether the level exists.
+    #[inline(always)]
     pub(super) fn find(&self, ladder: Ladder, key: i64) -> Result<(u32, Place), Place> {
         let mut node = self.first_node(ladder.best, key);
         while let Some(child) = self.child(node, key) {
@@ -280,14 +286,14 @@ impl Ladders {
     }
 
     /// The node where the search for a key begins: `best`, the best leaf of its tree, or the root.
-    #[inline]
+    #[inline(always)]
     fn first_node(&self, best: u32, key: i64) -> u32 {
         let leaf = self.node(best);
         if leaf.keys[0] <= key || leaf.worse == NIL { best } else { leaf.root }
     }
 
     /// The child of an inner node that leads to a key; `None` for a leaf.
-    #[inline]
+    #[inline(always)]
     fn child(&self, node: u32, key: i64) -> Option<u32> {
         let node = self.node(node);
         (node.height > 0).then(|| node.values[node.position(key)])

@@ -314,7 +314,8 @@ impl Levels {
     ) -> u32 {
         let cell = self.cell(side, key);
         let level = self.get(cell.index);
-        if cell.is_on_grid && level.order_count > 0 && level.key == key {
+        // One branch, since a CPU could not predict each of these.
+        if cell.is_on_grid & (level.order_count > 0) & (level.key == key) {
             return cell.index;
         }
         if self.should_change_grid(side) && self.change_grid(side, orders) {
@@ -337,7 +338,7 @@ impl Levels {
             }
             Err(place) => {
                 let level = self.take_from_pool(side, key);
-                self.put_at(side, level, place);
+                self.put_at(side, level, key, cell, place);
                 self.count += 1;
                 self.sides[side as usize].update_best(level, key);
                 level
@@ -366,7 +367,7 @@ impl Levels {
 
     /// Moves a level from the ladder to its empty cell.
     fn move_inside(&mut self, side: u32, level: u32, cell: Cell, orders: &mut (impl Queues + ?Sized)) -> u32 {
-        self.take_inside(side, level);
+        self.take_inside(side, self.get(level).key);
         self.move_level(level, cell.index, orders);
         self.set_open(side, cell.index, true);
         if self.side(side).best == level {
@@ -377,6 +378,7 @@ impl Levels {
     }
 
     /// Takes a record from the pool, which has one for each of `max_levels`.
+    #[inline]
     fn take_from_pool(&mut self, side: u32, key: i64) -> u32 {
         let mut index = self.free;
         if index == NIL {
@@ -396,42 +398,46 @@ impl Levels {
 
     /// Adds a level of the pool to its side's ladder.
     fn put_outside(&mut self, side: u32, level: u32) {
-        let Err(place) = self.ladders.find(self.side(side).ladder, self.get(level).key) else {
+        let key = self.get(level).key;
+        let Err(place) = self.ladders.find(self.side(side).ladder, key) else {
             unreachable!("a side has one level of a key")
         };
-        self.put_at(side, level, place);
+        self.put_at(side, level, key, self.cell(side, key), place);
     }
 
     /// Adds a level of the pool to its side's ladder, at the place where a search has not found its key.
-    fn put_at(&mut self, side: u32, level: u32, place: ladder::Place) {
-        let key = self.get(level).key;
+    #[inline(always)]
+    fn put_at(&mut self, side: u32, level: u32, key: i64, cell: Cell, place: ladder::Place) {
         let book = &mut self.sides[side as usize];
         self.ladders.insert(&mut book.ladder, place, key, level);
         book.outside_key = book.outside_key.max(key);
-        let (cell, bits) = (self.cell(side, key), self.bits);
-        if cell.is_on_grid {
-            self.get_mut(cell.index).outside.note(cell.steps >> bits);
-        }
+        let wrap = cell.steps >> self.bits;
+        self.outside_of(cell).note(wrap);
     }
 
-    /// Removes a level from its side's ladder.
-    fn take_inside(&mut self, side: u32, level: u32) {
-        let key = self.get(level).key;
+    /// Removes the level of a key from its side's ladder.
+    fn take_inside(&mut self, side: u32, key: i64) {
         let book = &mut self.sides[side as usize];
         self.ladders.remove(&mut book.ladder, key);
-        let best = self.ladders.best(book.ladder);
-        book.outside_key = best.map_or(i64::MIN, |best| self.records[best as usize].key);
-        let (cell, bits) = (self.cell(side, key), self.bits);
-        if cell.is_on_grid {
-            self.get_mut(cell.index).outside.forget(cell.steps >> bits);
+        if book.outside_key == key {
+            let best = self.ladders.best(book.ladder);
+            book.outside_key = best.map_or(i64::MIN, |best| self.records[best as usize].key);
         }
+        let (cell, bits) = (self.cell(side, key), self.bits);
+        self.outside_of(cell).forget(cell.steps >> bits);
+    }
+
+    /// The counts of levels outside the cells, in the record of a cell. For a key off the grid, those of the null
+    /// record, which do not change: a CPU could not predict a branch.
+    #[inline(always)]
+    fn outside_of(&mut self, cell: Cell) -> &mut Outside {
+        &mut self.get_mut(select_unpredictable(cell.is_on_grid, cell.index, NIL)).outside
     }
 
     /// Closes a level outside the cells that has no orders.
     #[inline(never)]
-    pub(crate) fn close_outside(&mut self, index: u32) {
-        let side = self.get(index).side_index();
-        self.take_inside(side, index);
+    pub(crate) fn close_outside(&mut self, side: u32, index: u32, key: i64) {
+        self.take_inside(side, key);
         self.return_to_pool(index);
         self.count -= 1;
         if self.side(side).best == index {
@@ -508,6 +514,7 @@ impl Levels {
 
     /// Counts an order added outside the cells. True if a change of grid moves at most [`MOVES_PER_ADD`] levels
     /// and orders for each of these. Checks this only when the count is a power of two.
+    #[inline]
     fn should_change_grid(&mut self, side: u32) -> bool {
         let book = &mut self.sides[side as usize];
         book.outside_adds = book.outside_adds.saturating_add(1);
@@ -518,6 +525,7 @@ impl Levels {
     }
 
     /// True when a side has at most `moves` levels and orders together; all move when its grid changes.
+    #[cold]
     fn moves_at_most(&self, side: u32, moves: u32) -> bool {
         let mut left = self.of_side(side).scan(moves, |left, level| {
             let needed = self.get(level).order_count.saturating_add(1);

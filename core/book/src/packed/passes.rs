@@ -38,7 +38,7 @@ use crate::feed_books::{FeedBooks, OrderStore};
 use crate::grid::Grid;
 use crate::group::{OPERATIONS_MAX, Operation, OrderGroup, OrderMessages, Step};
 use crate::levels::{BookSide, Cell, Levels, next_best};
-use crate::record::{LevelRecord, NIL, key};
+use crate::record::{LevelRecord, NIL, Queues, key};
 
 /// Reads or writes an element without a check of its bounds, which debug builds make.
 macro_rules! at {
@@ -361,6 +361,8 @@ const fn side_of(side: u32) -> Side {
 enum Stop {
     Done,
     Exception,
+    /// The next operation may be one for the other function that applies operations, or a grid has changed.
+    GoOn,
     Applied(Applied),
     /// The best level of this side has closed, and the next one must be searched for.
     BestClosed {
@@ -402,28 +404,18 @@ pub(super) fn advance<const REPORTS: bool>(books: &mut PackedBooks, group: &mut 
         let has_room = books.orders.len + left <= books.orders.max
             && books.levels.count + left <= books.levels.max_levels;
         let can_apply = is_own && has_room;
+        // An operation like the last one is probable.
         let mut stop = match left {
             0 => Stop::Done,
             _ if can_apply && !group.is_outside => apply::<REPORTS>(books, group),
             _ => Stop::Exception,
         };
-        if let Stop::Exception = stop
-            && can_apply
-        {
-            // An operation like the last one is probable, and beginning the loop for ordinary ones takes time.
-            let was_outside = group.is_outside;
-            let applied = apply_outside(books, group);
-            group.is_outside = applied.is_some();
-            match applied {
-                Some(Applied { crosses: false, .. }) if !REPORTS => continue,
-                Some(Applied { is_half: true, .. }) => continue,
-                Some(applied) => stop = Stop::Applied(applied),
-                None if was_outside => continue,
-                None => {}
-            }
+        if can_apply && matches!(stop, Stop::Exception) {
+            stop = apply_outside::<REPORTS>(books, group);
         }
         match stop {
             Stop::Done => return Step::Done,
+            Stop::GoOn => {}
             Stop::BestClosed { side } => books.levels.find_best_of_all(side),
             Stop::Applied(Applied { side, key, qty, crosses, must_search, .. }) => {
                 if must_search {
@@ -479,52 +471,78 @@ fn free_place(orders: &[u32], home: u32, tag: u32) -> u32 {
     }
 }
 
-/// Applies the next operation, whose order is or will be outside: at a level outside the cells, or at a place of the
-/// table that its id does not determine. `None` if the change is another exception; then the books have the same
-/// orders as before.
+/// Applies operations from `group.at` on, as long as their orders are or will be outside: at a level outside the cells,
+/// or at a place of the table that its id does not determine.
 #[cold]
 #[inline(never)]
-fn apply_outside(books: &mut PackedBooks, group: &mut OrderGroup) -> Option<Applied> {
+fn apply_outside<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -> Stop {
     let FeedBooks { orders, levels, .. } = books;
+    let first = group.at;
+    while group.at < group.len && group.grid_changes == levels.grid_changes {
+        let Some(applied) = apply_one_outside(orders, levels, group) else {
+            let is_for_other = group.is_outside || group.at > first;
+            group.is_outside = false;
+            return if is_for_other { Stop::GoOn } else { Stop::Exception };
+        };
+        if applied.crosses || REPORTS && !applied.is_half {
+            group.is_outside = true;
+            return Stop::Applied(applied);
+        }
+    }
+    group.is_outside = true;
+    Stop::GoOn
+}
+
+/// Applies the next operation, if its order is or will be outside. `None` if the change is another exception; then the
+/// books have the same orders as before.
+#[inline(always)]
+fn apply_one_outside(
+    orders: &mut PackedOrders,
+    levels: &mut Levels,
+    group: &mut OrderGroup,
+) -> Option<Applied> {
     let op = group.operations[group.at];
     let is_exact = op.home != NIL;
-    let id = match op.home {
-        NIL if op.tag == Operation::TAG_OF_ID => group.ids[group.at],
-        NIL => return None,
-        home => orders.exact_id(home, op.tag),
-    };
-    if op.side as usize >= levels.sides.len() {
+    if op.side as usize >= levels.sides.len() || !is_exact && op.tag != Operation::TAG_OF_ID {
         return None;
     }
+    let id_of = |orders: &PackedOrders| match is_exact {
+        true => orders.exact_id(op.home, op.tag),
+        false => group.ids[group.at],
+    };
     if op.kind & Operation::ADDS != 0 {
         let place = if is_exact { free_place(words(&orders.buckets), op.home, op.tag) } else { NIL };
-        if op.qty == 0 || place == NIL && orders.find(id) != NIL {
+        if op.qty == 0 || place == NIL && orders.find(id_of(orders)) != NIL {
             return None;
         }
         // A new level cannot overflow, so none stays open without an order.
         let index = levels.find_or_open(op.side, op.key, op.level, orders);
         let total = levels.get(index).qty.checked_add(op.qty.into())?;
         let slot = match place {
-            NIL => orders.enter(id, Qty(op.qty.into())),
+            NIL => orders.enter(id_of(orders), Qty(op.qty.into())),
             place => orders.enter_in(place, op.home, op.tag, op.qty),
         };
-        levels.get_mut(index).append(index, total, orders, slot, Qty(op.qty.into()));
+        append(words_mut(&mut orders.buckets), levels.get_mut(index), (index, total), slot);
         group.at += 1;
         let crosses = levels.side(op.side ^ 1).best_key >= !op.key;
         return Some(Applied { crosses, ..Applied::new(op.side, op.key, op.qty) });
     }
-    let near = if is_exact { orders.with_exact_tag_near(op.home, op.tag) } else { NIL };
+    let near = if is_exact { near(words(&orders.buckets), op.home, op.tag) } else { NIL };
     let is_ordinary = near != NIL;
-    let slot = if is_ordinary { near } else { orders.find(id) };
+    let slot = if is_ordinary { near } else { orders.find(id_of(orders)) };
     if slot == NIL {
         return None;
     }
-    let record = orders.record_without_id(slot);
-    let level = levels.get_mut(record.level);
+    let index = at!(words(&orders.buckets), slot as usize + LEVEL);
+    let order_qty = match is_ordinary {
+        true => at!(words(&orders.buckets), slot as usize + QTY).into(),
+        false => orders.qty(slot),
+    };
+    let level = levels.get_mut(index);
     let (side, key) = (level.side_index(), level.key);
-    let qty = if op.kind & Operation::REDUCES != 0 { u64::from(op.qty) } else { record.qty };
-    let is_cell = levels.is_cell(record.level);
-    let is_usual = record.qty <= u64::from(u32::MAX) && qty <= record.qty && (side ^ op.side) <= 1;
+    let qty = if op.kind & Operation::REDUCES != 0 { u64::from(op.qty) } else { order_qty };
+    let is_cell = levels.is_cell(index);
+    let is_usual = order_qty <= u64::from(u32::MAX) && qty <= order_qty && (side ^ op.side) <= 1;
     if is_cell && is_ordinary || !is_usual {
         return None;
     }
@@ -535,9 +553,9 @@ fn apply_outside(books: &mut PackedBooks, group: &mut OrderGroup) -> Option<Appl
         }
         // The key of the same price on the other side has inverted bits.
         if key == op.key ^ -i64::from(other_side) {
-            let less = record.qty.checked_sub(op.qty.into()).filter(|_| op.qty != 0)?;
+            let less = order_qty.checked_sub(op.qty.into()).filter(|_| op.qty != 0)?;
             orders.set_qty(slot, op.qty.into());
-            levels.get_mut(record.level).qty -= less;
+            levels.get_mut(index).qty -= less;
             // No order is added.
             group.operations[group.at + 1].kind = Operation::IS_NEW;
             group.at += 2;
@@ -545,20 +563,20 @@ fn apply_outside(books: &mut PackedBooks, group: &mut OrderGroup) -> Option<Appl
         }
     }
     group.at += 1;
-    let level = levels.get_mut(record.level);
+    let level = levels.get_mut(index);
     let applied = Applied::new(side, key, qty as u32);
-    if qty < record.qty {
-        orders.set_qty(slot, record.qty - qty);
+    if qty < order_qty {
+        orders.set_qty(slot, order_qty - qty);
         level.qty -= qty;
         return Some(applied);
     }
-    level.unlink(orders, slot, &record);
+    unlink(words_mut(&mut orders.buckets), level, slot, qty);
     let orders_left = level.order_count;
     orders.remove(slot);
     if is_cell {
-        levels.note_removed(side, record.level, key, orders_left);
+        levels.note_removed(side, index, key, orders_left);
     } else if orders_left == 0 {
-        levels.close_outside(record.level);
+        levels.close_outside(side, index, key);
     }
     let is_half = op.kind & Operation::REPLACES != 0;
     if is_half {
@@ -567,6 +585,44 @@ fn apply_outside(books: &mut PackedBooks, group: &mut OrderGroup) -> Option<Appl
         *new = on_side(*new, side, key, levels.grid_of(side), levels.bits);
     }
     Some(Applied { is_half, ..applied })
+}
+
+/// The slot of the order with this exact tag in its home or the neighbouring bucket, or NIL.
+#[inline(always)]
+fn near(orders: &[u32], home: u32, tag: u32) -> u32 {
+    let found = matches(tags(orders, home), tag);
+    if found != 0 {
+        return slot_of(home, found);
+    }
+    let found = matches(tags(orders, home ^ NEIGHBOUR_SLOT), tag | MOVED);
+    select_unpredictable(found != 0, slot_of(home ^ NEIGHBOUR_SLOT, found), NIL)
+}
+
+/// Links the order in `slot` as the last one of a level, which has the index `own` and gets the quantity `total`.
+#[inline(always)]
+fn append(orders: &mut [u32], level: &mut LevelRecord, (own, total): (u32, u64), slot: u32) {
+    let LevelRecord { tail, order_count: others, head, .. } = *level;
+    (level.qty, level.order_count) = (total, others + 1);
+    (level.tail, level.head) = (slot, select_unpredictable(others == 0, slot, head));
+    // The tail of an empty level is NIL, whose bucket has no effect.
+    at!(mut orders, tail as usize + NEXT) = slot;
+    at!(mut orders, slot as usize + LEVEL) = own;
+    at!(mut orders, slot as usize + PREV) = tail;
+    at!(mut orders, slot as usize + NEXT) = NIL;
+}
+
+/// Removes the order in `slot`, which has the quantity `qty`, from its level.
+#[inline(always)]
+fn unlink(orders: &mut [u32], level: &mut LevelRecord, slot: u32, qty: u64) {
+    let (prev, next) = (at!(orders, slot as usize + PREV), at!(orders, slot as usize + NEXT));
+    // Without a neighbour these write to the bucket of NIL.
+    at!(mut orders, prev as usize + NEXT) = next;
+    at!(mut orders, next as usize + PREV) = prev;
+    let LevelRecord { head, tail, .. } = *level;
+    level.qty -= qty;
+    level.order_count -= 1;
+    level.head = select_unpredictable(head == slot, next, head);
+    level.tail = select_unpredictable(tail == slot, prev, tail);
 }
 
 /// Applies operations from `group.at` on.
@@ -606,17 +662,11 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
                     at!(mut orders, op.home as usize + DISPLACED) += NEIGHBOUR;
                 }
             }
-            let LevelRecord { tail, order_count: others, head, .. } = *level;
-            (level.key, level.qty, level.order_count) = (op.key, qty, others + 1);
-            (level.tail, level.head) = (slot, select_unpredictable(others == 0, slot, head));
-            // The tail of an empty level is NIL, whose bucket has no effect.
-            at!(mut orders, tail as usize + NEXT) = slot;
+            added = added.wrapping_add(1 | u64::from(level.order_count == 0) << u32::BITS);
+            level.key = op.key;
+            append(orders, level, (op.level, qty), slot);
             at!(mut orders, slot) = tag;
             at!(mut orders, slot as usize + QTY) = op.qty;
-            at!(mut orders, slot as usize + LEVEL) = op.level;
-            at!(mut orders, slot as usize + PREV) = tail;
-            at!(mut orders, slot as usize + NEXT) = NIL;
-            added = added.wrapping_add(1 | u64::from(others == 0) << u32::BITS);
             // True also for the greatest key on an empty opposite side; the caller checks the book.
             let crosses = at!(sides, op.side ^ 1).best_key >= !op.key;
             let side = &mut at!(mut sides, op.side);
@@ -672,20 +722,12 @@ fn apply<const REPORTS: bool>(books: &mut PackedBooks, group: &mut OrderGroup) -
                 continue;
             }
         }
-        let (prev, next) = (at!(orders, slot as usize + PREV), at!(orders, slot as usize + NEXT));
-        // Without a neighbour these write to the bucket of NIL.
-        at!(mut orders, prev as usize + NEXT) = next;
-        at!(mut orders, next as usize + PREV) = prev;
+        unlink(orders, level, slot, qty.into());
         at!(mut orders, slot) = FREE;
         if moved != 0 {
             at!(mut orders, op.home as usize + DISPLACED) -= moved;
         }
-        let LevelRecord { head, tail, key, order_count: others, .. } = *level;
-        let left = others - 1;
-        level.qty -= u64::from(qty);
-        level.order_count = left;
-        level.head = select_unpredictable(head == slot, next, head);
-        level.tail = select_unpredictable(tail == slot, prev, tail);
+        let (key, left) = (level.key, level.order_count);
         added = added.wrapping_sub(1 | u64::from(left == 0) << u32::BITS);
         let side = &mut at!(mut sides, side_index);
         side.open.set(place_of(index), left != 0);
