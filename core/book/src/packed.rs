@@ -183,13 +183,10 @@ impl PackedOrders {
         self.with_tag(home.slot, home.tag) & u32::from(home.is_exact).wrapping_neg()
     }
 
-    /// The slot of the order with this exact tag in its home or the neighbouring bucket, or NIL.
+    /// The slot of an order with this wide tag in the home bucket of its id, or NIL. Another id may have the same tag.
     #[inline]
-    fn with_exact_tag_near(&self, home: u32, tag: u32) -> u32 {
-        match self.with_tag(home, tag) {
-            NIL => self.with_tag(home ^ NEIGHBOUR_SLOT, tag | MOVED),
-            slot => slot,
-        }
+    fn with_wide_tag(&self, id: u64) -> u32 {
+        self.with_tag(self.home(id).slot, PackedOrders::wide_tag(id))
     }
 
     /// The slot of an order that is in the neighbouring bucket or has a wide tag, or NIL. Checks all orders of the
@@ -200,6 +197,10 @@ impl PackedOrders {
         let moved = self.with_exact_tag(home.in_neighbour());
         if moved != NIL {
             return moved;
+        }
+        let wide = self.with_wide_tag(id);
+        if wide != NIL && self.wide_of(wide)[0] == id {
+            return wide;
         }
         let home = home.slot;
         let mut left = self.word(home, DISPLACED) % NEIGHBOUR;
@@ -390,13 +391,12 @@ impl OrderStore for PackedOrders {
 
     fn enter(&mut self, id: u64, qty: Qty) -> u32 {
         let home = self.home(id);
-        let exact = u32::try_from(qty.0).ok().filter(|_| home.is_exact);
-        for bucket in [home.slot, home.slot ^ NEIGHBOUR_SLOT] {
-            let slot = self.with_tag(bucket, FREE);
-            if let Some(qty) = exact
-                && slot != NIL
-            {
-                return self.enter_in(slot, home.slot, home.tag, qty);
+        if let Some(qty) = u32::try_from(qty.0).ok().filter(|_| home.is_exact) {
+            for bucket in [home.slot, home.slot ^ NEIGHBOUR_SLOT] {
+                let slot = self.with_tag(bucket, FREE);
+                if slot != NIL {
+                    return self.enter_in(slot, home.slot, home.tag, qty);
+                }
             }
         }
         self.len += 1;

@@ -275,7 +275,7 @@ fn prefetch_levels(books: &PackedBooks, operations: &mut [Operation]) -> (u64, u
 fn prefetch_new_levels(books: &PackedBooks, operations: &mut [Operation], replaces: u64) {
     let levels = &books.levels;
     for at in of_set(replaces) {
-        let slot = books.orders.with_exact_tag_near(operations[at].home, operations[at].tag);
+        let slot = near(words(&books.orders.buckets), operations[at].home, operations[at].tag);
         let level = books.orders.word(slot, LEVEL);
         if slot == NIL || !levels.is_cell(level) {
             continue;
