@@ -10,11 +10,11 @@ use std::time::Instant;
 
 use tickpath_book::FastBooks;
 use tickpath_journal::{
-    AppendError, Folder, InspectOptions, JournalConfig, Opened, Policy, Reader, SessionName, Snapshots,
-    WorkerThread, open,
+    AppendError, Folder, InspectOptions, JournalConfig, OpenError, Opened, Policy, Reader, Record,
+    SessionName, Snapshots, WorkerThread, open, read_ahead,
 };
 use tickpath_matching::workload::{Workload, WorkloadConfig};
-use tickpath_matching::{COMMAND_LEN_MAX, Command, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
+use tickpath_matching::{COMMAND_LEN_MAX, Command, Engine, EventListener, Owner};
 use tickpath_types::{MarketEvent, OrderEvent, Sequence};
 
 type Fast = Engine<FastBooks<Owner>>;
@@ -80,16 +80,16 @@ impl Log {
 
     /// Applies the records from sequence `from` to the end of the log, as a restart does.
     fn replay(&self, engine: &mut Fast, from: Sequence, out: &mut Count) {
-        let mut reader = self.reader(from);
-        let mut waiting = Vec::with_capacity(LOOK_AHEAD_LEN);
-        while let Some(record) = reader.next(self.last).expect("the log is whole") {
-            waiting.push(Command::decode(record.payload).expect("commands were written"));
-            if waiting.len() == LOOK_AHEAD_LEN {
-                engine.apply_batch(&waiting, out);
-                waiting.clear();
-            }
-        }
-        engine.apply_batch(&waiting, out);
+        let decode = |record: Record<'_>, commands: &mut Vec<Command>| {
+            Command::decode_to(record.payload, |command| commands.push(command))
+                .expect("commands were written");
+            Ok::<_, OpenError>(())
+        };
+        let accept = |commands: &[Command]| {
+            engine.apply_batch(commands, out);
+            Ok(())
+        };
+        read_ahead(&mut self.reader(from), self.last, decode, accept).expect("the log is whole");
     }
 }
 

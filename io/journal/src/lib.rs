@@ -81,6 +81,7 @@ mod log_requirement;
 mod mapping;
 mod open;
 mod policy;
+mod read_ahead;
 mod reader;
 mod segment;
 mod session;
@@ -101,6 +102,7 @@ pub use inspect::{InspectOptions, Inspection, Segment, TornTail, inspect, sessio
 pub use journal::{DurableView, Journal, State};
 pub use open::{Opened, open};
 pub use policy::Policy;
+pub use read_ahead::read_ahead;
 pub use reader::{Reader, Record};
 pub use session::{SessionName, SessionNameError};
 pub use snapshots::{NewestSnapshot, SkippedSnapshot, Snapshot, SnapshotDamage, Snapshots, snapshot_name};

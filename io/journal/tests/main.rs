@@ -7,4 +7,5 @@ mod format;
 mod generation;
 mod journal;
 mod no_allocation;
+mod read_ahead;
 mod snapshots;

@@ -5,7 +5,6 @@ use tickpath_types::Sequence;
 use tickpath_venue::Replica;
 
 use crate::recovery::{RecoveryError, check, replay, restore};
-use crate::stored_log::JournalCommands;
 
 /// The result of replaying a log.
 pub struct Audit {
@@ -89,7 +88,7 @@ fn advance<S: Storage>(
         Err(OpenError::OutOfRange { first, .. }) if first > next => {
             return Err(RecoveryError::NoSnapshot { first, skipped: "none reaches it".to_owned() });
         }
-        opened => JournalCommands(opened?),
+        opened => opened?,
     };
     replay(&mut reader, to, replica, on_progress)
 }

@@ -3,17 +3,16 @@
 use std::fmt;
 use std::time::Instant;
 
-use arrayvec::ArrayVec;
 use tickpath_journal::{
     ACKNOWLEDGED_FILE, DiskWorker, InspectOptions, Journal, JournalConfig, OpenError, Opened, Reader,
-    SessionName, SkippedSnapshot, Snapshot, SnapshotDamage, Snapshots, Storage, TornTail, open, session_of,
-    snapshot_name,
+    SessionName, SkippedSnapshot, Snapshot, SnapshotDamage, Snapshots, Storage, TornTail, open, read_ahead,
+    session_of, snapshot_name,
 };
 use tickpath_matching::LOOK_AHEAD_LEN;
 use tickpath_types::Sequence;
-use tickpath_venue::{Definition, LogCommand, LogReadError, Replica, ReplicaError, StoredCommands};
+use tickpath_venue::{Definition, LogCommand, LogReadError, Replica, ReplicaError};
 
-use crate::stored_log::JournalCommands;
+use crate::stored_log::decode;
 
 /// End of some error messages: the remedy for a user without a backup.
 const REMEDY_WITHOUT_BACKUP: &str = ", or copy the folder and accept by --accept-loss that commands may now be decided otherwise than they \
@@ -338,7 +337,7 @@ fn advance<S: Storage>(
     if from >= last {
         return Ok(());
     }
-    let mut reader = JournalCommands(Reader::open(storage, session, from.next())?);
+    let mut reader = Reader::open(storage, session, from.next())?;
     for SkippedSnapshot { file, sequence, damage, state_hash } in unusable.iter().rev() {
         replay(&mut reader, *sequence, replica, |_| ())?;
         if state_hash.is_some_and(|recorded| recorded != replica.state_hash()) {
@@ -377,28 +376,30 @@ pub(super) fn check(replica: &Replica, sequence: Sequence, expected: u64) -> Res
 
 /// Applies the commands up to `last`; regularly calls `on_progress` with the last command applied.
 pub(super) fn replay<S: Storage>(
-    commands: &mut JournalCommands<S>,
+    reader: &mut Reader<S>,
     last: Sequence,
     replica: &mut Replica,
     mut on_progress: impl FnMut(Sequence),
 ) -> Result<(), RecoveryError> {
-    let mut batch = ArrayVec::<LogCommand, LOOK_AHEAD_LEN>::new();
     let mut next_progress = 0;
-    loop {
-        while !batch.is_full()
-            && let Some(command) = commands.next(last)?
-        {
-            batch.push(command);
-        }
-        let Some(end) = batch.last().map(|command| command.sequence()) else { break };
-        replica.look_ahead(&batch);
-        batch.iter().for_each(|command| replica.apply(command));
-        batch.clear();
-        if end.0 >= next_progress {
-            next_progress = end.0 + PROGRESS_EVERY;
-            on_progress(end);
-        }
-    }
+    read_ahead(
+        reader,
+        last,
+        |record, commands| Ok(commands.push(decode(record)?)),
+        |commands: &[LogCommand]| {
+            for batch in commands.chunks(LOOK_AHEAD_LEN) {
+                replica.look_ahead(batch);
+                batch.iter().for_each(|command| replica.apply(command));
+            }
+            if let Some(end) = commands.last().map(|command| command.sequence())
+                && end.0 >= next_progress
+            {
+                next_progress = end.0 + PROGRESS_EVERY;
+                on_progress(end);
+            }
+            Ok::<_, RecoveryError>(())
+        },
+    )?;
     match (replica.streams.undeliverable, replica.streams.unencodable) {
         (Some(sequence), _) => Err(RecoveryError::Undeliverable { sequence }),
         (None, Some(sequence)) => Err(RecoveryError::Unencodable { sequence }),

@@ -1,6 +1,6 @@
 //! The journal's interface for readers other than the venue itself.
 
-use tickpath_journal::{DurableView, OpenError, Reader, SessionName, Snapshots, Storage};
+use tickpath_journal::{DurableView, OpenError, Reader, Record, SessionName, Snapshots, Storage};
 use tickpath_lockfree::wake::Waker;
 use tickpath_types::Sequence;
 use tickpath_venue::{LogCommand, LogReadError, Replica, StoredCommands, StoredLog};
@@ -59,14 +59,16 @@ impl<S: Storage> StoredLog for StoredJournal<S> {
 }
 
 /// A reader of a journal's commands.
-pub(super) struct JournalCommands<S: Storage>(pub(super) Reader<S>);
+struct JournalCommands<S: Storage>(Reader<S>);
 
 impl<S: Storage> StoredCommands for JournalCommands<S> {
     fn next(&mut self, limit: Sequence) -> Result<Option<LogCommand>, LogReadError> {
-        let Some(record) = self.0.next(limit).map_err(LogReadError::storage)? else { return Ok(None) };
-        let sequence = record.sequence;
-        LogCommand::decode(record.payload)
-            .map(Some)
-            .map_err(|source| LogReadError::Command { sequence, source })
+        self.0.next(limit).map_err(LogReadError::storage)?.map(decode).transpose()
     }
+}
+
+/// The command of a record.
+pub(super) fn decode(record: Record<'_>) -> Result<LogCommand, LogReadError> {
+    let Record { sequence, payload } = record;
+    LogCommand::decode(payload).map_err(|source| LogReadError::Command { sequence, source })
 }

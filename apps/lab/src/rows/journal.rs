@@ -3,13 +3,15 @@
 use std::fs::File;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
+use std::sync::OnceLock;
 
+use tickpath_agent::pin_current_thread;
 use tickpath_book::FastBooks;
 use tickpath_journal::{
     AppendError, Folder, InspectOptions, Journal, JournalConfig, Opened, Policy, Reader, SessionName, State,
-    WorkerThread, open,
+    WorkerThread, open, read_ahead,
 };
-use tickpath_matching::{COMMAND_LEN_MAX, Command, Engine, EventListener, LOOK_AHEAD_LEN, Owner};
+use tickpath_matching::{COMMAND_LEN_MAX, Command, Engine, EventListener, Owner};
 use tickpath_types::{MarketEvent, Nanos, OrderEvent, Sequence};
 
 use super::matching::SLICE;
@@ -17,7 +19,7 @@ use super::prelude::*;
 use crate::support::load::workload;
 
 pub(super) const MEASUREMENTS: &[Measurement] = &[
-    on_one_core(
+    on_two_cores(
         &[
             row("replay_matching", "M/s").note(
                 "the commands of journal_replay matched alone by such an engine: decoded before in slices of \
@@ -25,9 +27,9 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[
             ),
             row("journal_replay", "M/s")
                 .note(
-                    "commands of the matching row's load out of the journal's files, in the page cache, \
-                     checked, decoded and matched on one core by an engine that ignores events; in turns \
-                     with replay_matching",
+                    "commands of the matching row's load out of the journal's files, in the page cache: checked \
+                     and decoded on one core, and matched on another by an engine that ignores events, as at \
+                     a restart; in turns with replay_matching",
                 )
                 .limit("replay_matching")
                 .goal(Goal::RatioAtLeast(0.7))
@@ -152,15 +154,23 @@ fn open_replay(lab: &Lab<'_>) -> anyhow::Result<Round> {
 
 /// Replays the log up to `last`; returns the ticks of the whole replay.
 fn replay(context: &Context, log: &Log, last: Sequence, engine: &mut ReplayEngine) -> anyhow::Result<u64> {
+    let far = context.far()?;
+    let pinned = OnceLock::new();
     let start = context.clock.ticks();
     let mut reader = Reader::open(&log.storage, log.session, Sequence(1))?;
-    let (mut batch, mut next) = (Vec::with_capacity(LOOK_AHEAD_LEN), Vec::with_capacity(LOOK_AHEAD_LEN));
-    read_batch(&mut reader, last, &mut batch)?;
-    while !batch.is_empty() {
-        read_batch(&mut reader, last, &mut next)?;
-        engine.apply_batch_before(&batch, &next, &mut IgnoredEvents);
-        std::mem::swap(&mut batch, &mut next);
-    }
+    read_ahead(
+        &mut reader,
+        last,
+        |record, commands| {
+            // The thread that reads begins on the core of this one.
+            pinned.get_or_init(|| pin_current_thread(far)).clone().map_err(|error| anyhow!(error))?;
+            Ok(Command::decode_to(record.payload, |command| commands.push(command))?)
+        },
+        |commands| {
+            engine.apply_batch(commands, &mut IgnoredEvents);
+            Ok::<_, anyhow::Error>(())
+        },
+    )?;
     Ok(context.clock.ticks() - start)
 }
 
