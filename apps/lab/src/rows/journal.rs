@@ -163,7 +163,7 @@ fn replay(context: &Context, log: &Log, last: Sequence, engine: &mut ReplayEngin
         last,
         |record, commands| {
             // The thread that reads begins on the core of this one.
-            pinned.get_or_init(|| pin_current_thread(far)).clone().map_err(|error| anyhow!(error))?;
+            pinned.get_or_init(|| pin_current_thread(far)).clone().map_err(|error| anyhow::anyhow!(error))?;
             Ok(Command::decode_to(record.payload, |command| commands.push(command))?)
         },
         |commands| {
