@@ -1,4 +1,4 @@
-//! Reading of a long log on a thread of its own.
+//! Reading of a long log by a separate thread.
 
 use std::sync::mpsc::sync_channel;
 use std::thread;
@@ -67,7 +67,7 @@ fn on_two_threads<T: Send, E: Send>(
             for mut batch in to_fill {
                 let filled = fill(&mut batch);
                 let is_last = filled.is_err() || batch.len() < BATCH_LEN;
-                // Nobody receives the batch after an error of `accept`.
+                // After an error of `accept`, the batch has no receiver.
                 if full.send(batch).is_err() || is_last {
                     return filled;
                 }

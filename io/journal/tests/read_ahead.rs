@@ -104,8 +104,14 @@ fn damage_is_reported_after_the_records_before_it() {
     let result = read_ahead(
         &mut reader,
         Sequence(LONG),
-        |record, out| Ok::<_, OpenError>(out.push(record.sequence.0)),
-        |items: &[u64]| Ok(accepted += items.len() as u64),
+        |record, out| {
+            out.push(record.sequence.0);
+            Ok::<_, OpenError>(())
+        },
+        |items: &[u64]| {
+            accepted += items.len() as u64;
+            Ok(())
+        },
     );
     let Err(OpenError::Record { file, sequence, .. }) = result else { panic!("{result:?}") };
     assert_eq!((&file, sequence, accepted), (name, Sequence(first), first - 1));

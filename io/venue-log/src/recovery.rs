@@ -385,7 +385,10 @@ pub(super) fn replay<S: Storage>(
     read_ahead(
         reader,
         last,
-        |record, commands| Ok(commands.push(decode(record)?)),
+        |record, commands| {
+            commands.push(decode(record)?);
+            Ok(())
+        },
         |commands: &[LogCommand]| {
             for batch in commands.chunks(LOOK_AHEAD_LEN) {
                 replica.look_ahead(batch);
