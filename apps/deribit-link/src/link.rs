@@ -234,7 +234,7 @@ impl<N: Network> Link<N> {
         method: Method,
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError> {
-        self.send_request(now, method, params, WebSocketClient::send)
+        self.send_request(now, method, params, WebSocketClient::send_utf8)
     }
 
     /// Does the same as [`request`](Link::request), but sends at the next [`flush`](Link::flush) or duty
@@ -249,7 +249,7 @@ impl<N: Network> Link<N> {
         method: Method,
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError> {
-        self.send_request(now, method, params, WebSocketClient::queue)
+        self.send_request(now, method, params, WebSocketClient::queue_utf8)
     }
 
     /// Whether [`queue_request`](Link::queue_request) would accept a request of up to `len` bytes now.
@@ -272,7 +272,7 @@ impl<N: Network> Link<N> {
         let State::Open(socket) = &mut self.state else { return };
         self.out.clear();
         self.session.rehearse_request(method, params, &mut self.out);
-        socket.rehearse(text_of(&self.out));
+        socket.rehearse(&self.out);
         self.out.clear();
     }
 
@@ -282,7 +282,7 @@ impl<N: Network> Link<N> {
         now: Nanos,
         method: Method,
         params: &impl Field<'a>,
-        send: impl Fn(&mut WebSocketClient<N>, &str) -> SendOutcome,
+        send: impl Fn(&mut WebSocketClient<N>, &[u8]) -> SendOutcome,
     ) -> Result<i64, RequestError> {
         let State::Open(socket) = &mut self.state else { return Err(RequestError::NotReady) };
         if self.broken.is_some() {
@@ -290,7 +290,7 @@ impl<N: Network> Link<N> {
         }
         self.out.clear();
         let id = self.session.request(now, method, params, &mut self.out)?;
-        match send(socket, text_of(&self.out)) {
+        match send(socket, &self.out) {
             SendOutcome::Sent | SendOutcome::Pending => Ok(id),
             SendOutcome::Backpressured => {
                 self.session.withdraw(id);

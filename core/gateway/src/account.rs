@@ -343,11 +343,13 @@ impl Account {
     }
 
     /// Records a request sent on the account's WebSocket connection.
+    #[inline]
     pub fn push(&mut self, pending: Pending) {
         self.pending.push_back(pending);
     }
 
     /// Records a request about orders, on the connection that carries them.
+    #[inline]
     pub fn push_order(&mut self, pending: Pending) {
         match &mut self.entry {
             Some(entry) => entry.push(pending),
@@ -356,6 +358,7 @@ impl Account {
     }
 
     /// Number of the connection that carries orders.
+    #[inline]
     #[must_use]
     pub fn order_stream(&self) -> usize {
         self.entry.as_ref().map_or(self.stream, |entry| entry.stream)

@@ -15,6 +15,7 @@ use tickpath_types::Nanos;
 use super::candles::Series;
 use super::market::Market;
 use super::news::{NewsFault, units};
+use super::templates::Templates;
 
 /// Maximum number of instruments; further ones are omitted and counted.
 pub const INSTRUMENTS_MAX: usize = 20_000;
@@ -50,6 +51,8 @@ pub struct Instrument {
     pub is_listed: bool,
     /// State of waiting for the book and resubscribing it.
     pub renewal: Renewal,
+    /// Encoded fixed members of its order requests.
+    pub templates: Box<Templates>,
 }
 
 /// State of waiting for a book and resubscribing it.
@@ -107,12 +110,14 @@ impl Instruments {
     }
 
     /// Returns the instrument with this number.
+    #[inline]
     #[must_use]
     pub fn get(&self, symbol: u32) -> Option<&Instrument> {
         self.list.get(symbol.checked_sub(1)? as usize)
     }
 
     /// Returns the instrument with this number, mutable.
+    #[inline]
     pub fn get_mut(&mut self, symbol: u32) -> Option<&mut Instrument> {
         self.list.get_mut(symbol.checked_sub(1)? as usize)
     }
@@ -164,6 +169,7 @@ impl Instruments {
             stream: None,
             is_listed: true,
             renewal: Renewal::default(),
+            templates: Box::default(),
         });
         Ok(Some((number, true)))
     }

@@ -4,10 +4,8 @@
 //! gateway's order id, the client's order id - numbers to the base 36 - and the user:
 //! `tp0k3v9q1.t6h2c0.5yc1t.rt.trader`. The longest has 64 characters, the venue's maximum.
 
-use std::fmt;
+use tickpath_deribit::prepared::PlainLabel;
 
-/// Maximum length of a label (Deribit API v2, `private/buy`).
-pub const LABEL_LEN_MAX: usize = 64;
 /// Maximum length of a user's name in a label; a longer one is replaced by its hash.
 const USER_LEN_MAX: usize = 18;
 const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
@@ -39,14 +37,7 @@ pub struct LabelMark {
     prefix: [u8; PREFIX_LEN],
     session: u64,
     /// Common prefix of this instance's labels, up to the dot after the session.
-    beginning: Label,
-}
-
-/// A label in its wire format.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct Label {
-    bytes: [u8; LABEL_LEN_MAX],
-    len: u8,
+    beginning: PlainLabel,
 }
 
 /// Parts of a label of this gateway.
@@ -73,11 +64,11 @@ impl LabelMark {
     }
 
     fn of(prefix: [u8; PREFIX_LEN], session: u64) -> LabelMark {
-        let mut beginning = Label { bytes: [0; LABEL_LEN_MAX], len: 0 };
-        beginning.push(&prefix);
-        beginning.push(b".");
-        beginning.push_number(session);
-        beginning.push(b".");
+        let mut beginning = PlainLabel::EMPTY;
+        beginning.push(std::str::from_utf8(&prefix).expect("digits and letters are ASCII"));
+        beginning.push(".");
+        beginning.push_base36(session);
+        beginning.push(".");
         LabelMark { prefix, session, beginning }
     }
 
@@ -94,14 +85,15 @@ impl LabelMark {
     }
 
     /// Returns the label of an order. `user` is a [`user_tag`].
+    #[inline]
     #[must_use]
-    pub fn label(&self, gateway_order_id: u64, client_order_id: u64, user: &str) -> Label {
+    pub fn label(&self, gateway_order_id: u64, client_order_id: u64, user: &str) -> PlainLabel {
         let mut label = self.beginning;
         for number in [gateway_order_id, client_order_id] {
-            label.push_number(number);
-            label.push(b".");
+            label.push_base36(number);
+            label.push(".");
         }
-        label.push(user.as_bytes());
+        label.push(user);
         label
     }
 
@@ -118,41 +110,6 @@ impl LabelMark {
             client_order_id: number(client_order_id)?,
             user,
         })
-    }
-}
-
-impl Label {
-    /// The text.
-    #[must_use]
-    pub fn as_str(&self) -> &str {
-        std::str::from_utf8(&self.bytes[..usize::from(self.len)]).expect("labels are made of ASCII")
-    }
-
-    fn push(&mut self, bytes: &[u8]) {
-        let at = usize::from(self.len);
-        let take = bytes.len().min(LABEL_LEN_MAX - at);
-        self.bytes[at..at + take].copy_from_slice(&bytes[..take]);
-        self.len += take as u8;
-    }
-
-    fn push_number(&mut self, mut number: u64) {
-        let mut digits = [0; 13];
-        let mut at = digits.len();
-        loop {
-            at -= 1;
-            digits[at] = DIGITS[(number % 36) as usize];
-            number /= 36;
-            if number == 0 {
-                break;
-            }
-        }
-        self.push(&digits[at..]);
-    }
-}
-
-impl fmt::Debug for Label {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self.as_str(), f)
     }
 }
 
@@ -190,6 +147,8 @@ fn number(text: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
+    use tickpath_deribit::prepared::LABEL_LEN_MAX;
+
     use super::*;
 
     #[test]

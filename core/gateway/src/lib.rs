@@ -39,6 +39,7 @@ mod requests;
 mod seen;
 mod settings;
 mod standing;
+mod templates;
 
 use tickpath_deribit::session::SessionEvent;
 use tickpath_gateway_protocol::{
@@ -206,6 +207,8 @@ pub struct Core {
     held: Held,
     /// Slots of the orders, or numbers of the instruments, in a list being handled.
     scratch_marks: Vec<u32>,
+    /// Buffer for the encoding of templates of order requests.
+    template_buffer: Vec<u8>,
     counters: CoreCounters,
     /// Venue time of the message being handled, in nanoseconds since 1970; 0 when it has none.
     said_utc_ns: u64,
@@ -259,6 +262,7 @@ impl Core {
             scratch: Scratch::default(),
             held: Held::new(),
             scratch_marks: Vec::with_capacity(1_024),
+            template_buffer: Vec::with_capacity(templates::TEMPLATE_BUFFER),
             counters: CoreCounters::default(),
             said_utc_ns: 0,
             venue_ahead_ms: 0,

@@ -3,7 +3,7 @@
 //! An order is kept from the request until some time after its end, so that late reports are recognised. All
 //! memory is allocated at the start.
 
-use tickpath_book::{OrderHandle, OrderIndex};
+use tickpath_book::{InsertError, OrderHandle, OrderIndex};
 use tickpath_deribit::codes::{OrderType, TimeInForce, Trigger};
 use tickpath_gateway_protocol::Text;
 use tickpath_types::Side;
@@ -217,10 +217,8 @@ impl Orders {
     ///
     /// # Errors
     /// [`NoRoom`] if there is no capacity, or the client's order id is in use.
+    #[inline(always)]
     pub fn insert(&mut self, order: Order) -> Result<u32, NoRoom> {
-        if self.by_client.find(self.client_key(order.user, order.client_id)).is_some() {
-            return Err(NoRoom::Duplicate);
-        }
         self.keep(order, false)
     }
 
@@ -234,35 +232,43 @@ impl Orders {
         self.keep(order, is_id_used)
     }
 
-    #[inline]
-    fn keep(&mut self, mut order: Order, is_id_used: bool) -> Result<u32, NoRoom> {
-        order.gateway_id = self.next_id;
-        if order.label_id == 0 {
-            order.label_id = order.gateway_id;
+    #[inline(always)]
+    fn keep(&mut self, order: Order, is_id_used: bool) -> Result<u32, NoRoom> {
+        let gateway_id = self.next_id;
+        let slot = self.take_slot(gateway_id, order.user, (!is_id_used).then_some(order.client_id))?;
+        let label_id = if order.label_id == 0 { gateway_id } else { order.label_id };
+        self.slots[slot as usize] =
+            Some(Order { gateway_id, label_id, external_id: ExternalId::EMPTY, ..order });
+        if !order.external_id.is_empty() {
+            self.set_external_id(slot, order.external_id);
         }
-        let slot = self.insert_as(order, is_id_used)?;
         self.next_id += 1;
         (self.used_before, self.used) = (self.used, self.used.max(slot + 1));
         Ok(slot)
     }
 
-    #[inline]
-    fn insert_as(&mut self, order: Order, is_id_used: bool) -> Result<u32, NoRoom> {
-        let client_key = self.client_key(order.user, order.client_id);
+    /// Takes a free slot and enters it in the indices of ids.
+    fn take_slot(&mut self, gateway_id: u64, user: u16, client_id: Option<u64>) -> Result<u32, NoRoom> {
+        let client_key = client_id.map(|id| self.client_key(user, id));
         if self.free.is_empty() {
+            if client_key.is_some_and(|key| self.by_client.find(key).is_some()) {
+                return Err(NoRoom::Duplicate);
+            }
             self.forget_oldest();
         }
-        let slot = self.free.pop().ok_or(NoRoom::Full)?;
+        let slot = *self.free.last().ok_or(NoRoom::Full)?;
         let handle = OrderHandle::new(slot + 1).expect("slots count from 1 there");
-        let is_in = self.by_gateway.insert(order.gateway_id, handle).is_ok()
-            && (is_id_used || self.by_client.insert(client_key, handle).is_ok());
-        if !is_in {
-            self.by_gateway.remove(order.gateway_id);
-            self.free.push(slot);
+        if let Some(key) = client_key {
+            self.by_client.insert(key, handle).map_err(|error| match error {
+                InsertError::Duplicate(_) => NoRoom::Duplicate,
+                _ => NoRoom::Full,
+            })?;
+        }
+        if self.by_gateway.insert(gateway_id, handle).is_err() {
+            client_key.map(|key| self.by_client.remove(key));
             return Err(NoRoom::Full);
         }
-        self.slots[slot as usize] = Some(Order { external_id: ExternalId::default(), ..order });
-        self.set_external_id(slot, order.external_id);
+        self.free.pop();
         Ok(slot)
     }
 
@@ -329,12 +335,14 @@ impl Orders {
     }
 
     /// Returns the order in a slot.
+    #[inline]
     #[must_use]
     pub fn get(&self, slot: u32) -> Option<&Order> {
         self.slots.get(slot as usize)?.as_ref()
     }
 
     /// Returns the order in a slot, mutable.
+    #[inline]
     pub fn get_mut(&mut self, slot: u32) -> Option<&mut Order> {
         self.slots.get_mut(slot as usize)?.as_mut()
     }

@@ -125,12 +125,14 @@ impl Stamp {
     }
 
     /// Creates an event with its header, except the fields that the event sink fills in.
+    #[inline]
     #[must_use]
     pub fn event<B: Body>(&self, body: &B, about: About, cause: Cause) -> Event {
         self.stamp(Event::of(body), about, cause)
     }
 
     /// Fills in the header of an event.
+    #[inline]
     #[must_use]
     pub fn stamp(&self, mut event: Event, about: About, cause: Cause) -> Event {
         let header = &mut event.header;

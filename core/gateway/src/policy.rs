@@ -140,6 +140,7 @@ impl Policy {
         self.safety.is_killed()
     }
 
+    #[inline]
     pub(super) fn is_dry_run(&self) -> bool {
         self.safety.is_dry_run()
     }

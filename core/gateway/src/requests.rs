@@ -5,6 +5,7 @@ use tickpath_deribit::messages::{
     CancelByLabel, CancelOrder as VenueCancel, EditByLabel, EditOrder, PlaceOrder,
 };
 use tickpath_deribit::method::Method;
+use tickpath_deribit::prepared::PlainLabel;
 use tickpath_deribit::session::RequestError;
 use tickpath_deribit::text::Text as VenueText;
 use tickpath_gateway_protocol::{
@@ -202,6 +203,17 @@ impl Core {
         body: &CreateOrder,
         venue: &mut impl Venue,
     ) -> Result<u32, ErrorCode> {
+        let terms = self.check_order(asked, body)?;
+        if !self.policy.is_dry_run() {
+            let stream = self.accounts[usize::from(asked.account)].order_stream();
+            venue.check(now, stream, method_of(terms.side)).map_err(request_error)?;
+        }
+        self.store_order(now, asked, terms)
+    }
+
+    /// Checks all of an order except its connection; returns its parameters.
+    #[inline(never)]
+    fn check_order(&self, asked: &Asked, body: &CreateOrder) -> Result<Terms, ErrorCode> {
         self.check_access(asked)?;
         if !(1..=ORDER_ID_MAX).contains(&asked.client_order_id) {
             return Err(ErrorCode::INVALID_ORDER_ID);
@@ -215,10 +227,12 @@ impl Core {
         if self.orders.live_count() >= self.settings.orders_max {
             return Err(ErrorCode::BUSY);
         }
-        if !self.policy.is_dry_run() {
-            let stream = self.accounts[usize::from(asked.account)].order_stream();
-            venue.check(now, stream, method_of(terms.side)).map_err(request_error)?;
-        }
+        Ok(terms)
+    }
+
+    /// Stores a new order; returns its slot.
+    #[inline(never)]
+    fn store_order(&mut self, now: Nanos, asked: &Asked, terms: Terms) -> Result<u32, ErrorCode> {
         let valid_until_ms = self.valid_until_ms(now);
         let symbol_name =
             self.instruments.get(asked.symbol).map_or(SymbolText::EMPTY, |it| it.reference.name);
@@ -277,33 +291,27 @@ impl Core {
 
     // Never inlined, like the functions above: execution and warm-up share the same code.
     #[inline(never)]
-    fn place(&self, now: Nanos, slot: u32, venue: &mut impl Venue) -> Result<i64, RequestError> {
+    fn place(&mut self, now: Nanos, slot: u32, venue: &mut impl Venue) -> Result<i64, RequestError> {
         let order = self.orders.get(slot).ok_or(RequestError::NotReady)?;
-        if self.accounts[usize::from(order.account)].entry.is_some() {
+        let account = &self.accounts[usize::from(order.account)];
+        if account.entry.is_some() {
             return self.place_by_fix(now, order, venue);
         }
         let user = &self.users[usize::from(order.user)];
         let label = self.mark.label(order.gateway_id, order.client_id, &user.tag);
-        let Terms { side, order_type, time_in_force, price, quantity, stop_price, shown, .. } = order.terms;
-        let is_trailing = order_type == tickpath_deribit::codes::OrderType::TrailingStop;
-        let has_time = has_price(order_type) && time_in_force != VenueTime::GoodTilCancelled;
-        let params = PlaceOrder {
-            order_type: Some(order_type),
-            price: has_price(order_type).then(|| decimal(price)),
-            label: Some(VenueText::new(label.as_str())),
-            time_in_force: has_time.then_some(time_in_force),
-            post_only: order.terms.post_only,
-            reject_post_only: order.terms.reject_post_only,
-            reduce_only: order.terms.reduce_only,
-            mmp: order.terms.mmp,
-            display_amount: optional(shown),
-            trigger: order.terms.trigger,
-            trigger_price: if is_trailing { None } else { optional(stop_price) },
-            trigger_offset: if is_trailing { optional(stop_price) } else { None },
-            valid_until: Some(order.valid_until_ms),
-            ..PlaceOrder::market(order.symbol_name.as_str(), decimal(quantity))
-        };
-        venue.request(now, self.accounts[usize::from(order.account)].stream, method_of(side), &params)
+        let instrument = self.instruments.get_mut(order.symbol);
+        let template = instrument.and_then(|instrument| {
+            instrument.templates.find(&order.terms, &mut self.template_buffer, || order_params(order, &label))
+        });
+        let (stream, method, Terms { quantity, price, .. }) =
+            (account.stream, method_of(order.terms.side), order.terms);
+        match template {
+            Some(template) => {
+                let params = template.order(quantity, price, &label, order.valid_until_ms);
+                venue.request(now, stream, method, &params)
+            }
+            None => venue.request(now, stream, method, &order_params(order, &label)),
+        }
     }
 
     fn modify(
@@ -593,7 +601,6 @@ impl Core {
     }
 
     /// Checks that account and instrument exist and the user may trade the instrument in the account.
-    #[inline(never)]
     pub(super) fn check_access(&self, asked: &Asked) -> Result<(), ErrorCode> {
         self.check_account(asked)?;
         let place = (asked.symbol as usize).wrapping_sub(1);
@@ -629,7 +636,6 @@ impl Core {
     }
 
     /// Checks prices and quantities against the instrument's steps.
-    #[inline(never)]
     pub(super) fn check_steps(&self, symbol: u32, terms: &Terms) -> Result<(), ErrorCode> {
         let instrument = self.instruments.get(symbol).ok_or(ErrorCode::UNKNOWN_SYMBOL)?;
         let is_step = |value: i64, step: Fixed| step.0 > 0 && value % step.0 == 0;
@@ -654,7 +660,6 @@ impl Core {
         Ok(())
     }
 
-    #[inline(never)]
     pub(super) fn check_policy(
         &self,
         asked: &Asked,
@@ -705,7 +710,7 @@ impl Core {
     }
 
     /// Returns the label of an order.
-    pub(super) fn label_of(&self, order: &Order) -> super::label::Label {
+    pub(super) fn label_of(&self, order: &Order) -> PlainLabel {
         let mark = self.mark.of_session(order.session);
         mark.label(order.label_id, order.client_id, &self.users[usize::from(order.user)].tag)
     }
@@ -716,21 +721,25 @@ impl Core {
     }
 
     /// Like `push`, on the connection that carries orders.
+    #[inline]
     pub(super) fn push_order(&mut self, account: u16, id: i64, purpose: Purpose, asker: Asker, sent: Nanos) {
         let gateway_id = self.changed_id(&purpose);
         self.accounts[usize::from(account)].push_order(Pending { id, purpose, asker, sent, gateway_id });
     }
 
     /// Returns the gateway's id of the order that a request changes; 0 for none.
+    #[inline]
     fn changed_id(&self, purpose: &Purpose) -> u64 {
         let order = purpose.changes().and_then(|slot| self.orders.get(slot));
         order.map_or(0, |order| order.gateway_id)
     }
 
+    #[inline]
     pub(super) const fn round_trip(&self, now: Nanos, create_ns: u64) -> u64 {
         if create_ns == 0 { 0 } else { self.stamp.monotonic(now).saturating_sub(create_ns) }
     }
 
+    #[inline]
     fn ack(&self, now: Nanos, asked: &Asked, request: AckType) -> OrderAck {
         OrderAck {
             client_order_id: asked.client_order_id,
@@ -747,6 +756,7 @@ impl Core {
         door.send(asked.client, self.ack_event(asked, &ack));
     }
 
+    #[inline]
     fn ack_event(&self, asked: &Asked, ack: &OrderAck) -> Event {
         let known = self.accounts.get(usize::from(asked.account));
         let about = About {
@@ -833,6 +843,30 @@ impl Core {
         let ack =
             OrderAck { status: AckStatus::REJECTED, side, error, text, ..self.ack(now, asked, request) };
         self.send_ack(asked, ack, door);
+    }
+}
+
+/// Params of an order's request.
+#[cold]
+fn order_params<'a>(order: &'a Order, label: &'a PlainLabel) -> PlaceOrder<'a> {
+    let Terms { order_type, time_in_force, price, quantity, stop_price, shown, .. } = order.terms;
+    let is_trailing = order_type == tickpath_deribit::codes::OrderType::TrailingStop;
+    let has_time = has_price(order_type) && time_in_force != VenueTime::GoodTilCancelled;
+    PlaceOrder {
+        order_type: Some(order_type),
+        price: has_price(order_type).then(|| decimal(price)),
+        label: Some(VenueText::new(label.as_str())),
+        time_in_force: has_time.then_some(time_in_force),
+        post_only: order.terms.post_only,
+        reject_post_only: order.terms.reject_post_only,
+        reduce_only: order.terms.reduce_only,
+        mmp: order.terms.mmp,
+        display_amount: optional(shown),
+        trigger: order.terms.trigger,
+        trigger_price: if is_trailing { None } else { optional(stop_price) },
+        trigger_offset: if is_trailing { optional(stop_price) } else { None },
+        valid_until: Some(order.valid_until_ms),
+        ..PlaceOrder::market(order.symbol_name.as_str(), decimal(quantity))
     }
 }
 

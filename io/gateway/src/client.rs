@@ -9,6 +9,7 @@ use tickpath_gateway_protocol::{
     Body, Connected, Disconnected, DownloadEnd, DownloadMarketData, Event, EventKind, Lapped, ORDER_ID_MAX,
     Request, RequestBody, RequestHeader, SessionId, Start, Stop, Text, Timer, flags,
 };
+use tickpath_lockfree::cpu;
 use tickpath_types::Nanos;
 
 use crate::clock::monotonic;
@@ -22,6 +23,9 @@ const CHECK_PERIOD: Nanos = Nanos(10_000_000);
 const LOCAL_MAX: usize = 16;
 /// Number of events between two checks of the timers while there is no pause.
 const BUSY_POLLS: u32 = 64;
+/// Number of ticks of the time-stamp counter, a fraction of a microsecond, between two checks of the timers
+/// while there are no events. A check reads the monotonic clock, which takes longer than a poll of the rings.
+const REST_TICKS: u64 = 1_000;
 /// Base of client order ids: the first one is one above.
 const ORDER_ID_BASE: u64 = 1_000;
 
@@ -95,6 +99,8 @@ pub struct Client {
     next_timer: Nanos,
     timers: u64,
     busy: u32,
+    /// Tick of the last check of the timers.
+    rested_at: u64,
     next_try: Nanos,
     backoff: Nanos,
     /// Error of the last connection attempt.
@@ -131,6 +137,7 @@ impl Client {
             next_timer: config.timer.map_or(Nanos(u64::MAX), |period| now + period),
             timers: 0,
             busy: 0,
+            rested_at: cpu::rdtsc().wrapping_sub(REST_TICKS),
             next_try: now,
             backoff: config.backoff,
             failure: None,
@@ -168,6 +175,11 @@ impl Client {
                 }
             }
             let is_busy = self.busy >= BUSY_POLLS;
+            let ticks = cpu::rdtsc();
+            if !is_busy && ticks.wrapping_sub(self.rested_at) < REST_TICKS {
+                return None;
+            }
+            self.rested_at = ticks;
             self.rest();
             if self.local.is_empty() && !is_busy {
                 return None;

@@ -72,7 +72,10 @@ impl Connection {
                 }
                 return Received::Event(event);
             }
-            if let Some(event) = self.held.take() {
+            // The check avoids the copy of an event by most polls.
+            if self.held.is_some()
+                && let Some(event) = self.held.take()
+            {
                 if self.joined.follows(&event) {
                     return Received::Event(event);
                 }

@@ -3,6 +3,8 @@
 use std::io::{self, ErrorKind, Write};
 
 use bytes::BytesMut;
+use rand::Rng as _;
+use rand::rngs::StdRng;
 use tickpath_net::{SendOutcome, StreamSocket};
 use tungstenite::error::CapacityError;
 use tungstenite::protocol::frame::coding::CloseCode;
@@ -68,7 +70,8 @@ fn pending_max(limits: &WebLimits) -> usize {
 #[derive(Debug)]
 pub(crate) struct Channel<S> {
     socket: WebSocket<Stream<S>>,
-    role: Role,
+    /// Generates the masking keys of a client's messages; a server's are not masked.
+    masks: Option<StdRng>,
     read_max: usize,
     message_max: usize,
     /// Upper bound of bytes that wait for the kernel.
@@ -100,7 +103,7 @@ impl<S: StreamSocket> Channel<S> {
         socket.get_mut().read_ahead();
         Channel {
             socket,
-            role,
+            masks: (role == Role::Client).then(rand::make_rng),
             read_max: limits.read_max,
             message_max: limits.message_max,
             pending_max: pending_max(limits),
@@ -233,9 +236,9 @@ impl<S: StreamSocket> Channel<S> {
         Err(error)
     }
 
-    /// Sends a text message after those that wait. It is sent whole or not at all.
+    /// Sends a text message, which is UTF-8, after those that wait. It is sent whole or not at all.
     #[inline]
-    pub(crate) fn send(&mut self, text: &str) -> SendOutcome {
+    pub(crate) fn send(&mut self, text: &[u8]) -> SendOutcome {
         match self.queue(text) {
             SendOutcome::Pending => self.flush(),
             outcome => outcome,
@@ -244,7 +247,8 @@ impl<S: StreamSocket> Channel<S> {
 
     /// Queues a text message for the next flush; it leaves earlier if many bytes wait.
     #[inline]
-    pub(crate) fn queue(&mut self, text: &str) -> SendOutcome {
+    pub(crate) fn queue(&mut self, text: &[u8]) -> SendOutcome {
+        debug_assert!(std::str::from_utf8(text).is_ok());
         if self.is_closed {
             return SendOutcome::Closed;
         }
@@ -256,7 +260,7 @@ impl<S: StreamSocket> Channel<S> {
             return SendOutcome::Backpressured;
         }
         let mask = self.mask();
-        if !self.stream_mut().append_text(text.as_bytes(), mask) {
+        if !self.stream_mut().append_text(text, mask) {
             return self.queue_in_codec(text);
         }
         self.is_pending = true;
@@ -267,9 +271,9 @@ impl<S: StreamSocket> Channel<S> {
     }
 
     /// Runs the code of [`queue`](Channel::queue) and discards the result.
-    pub(crate) fn rehearse(&mut self, text: &str) {
+    pub(crate) fn rehearse(&mut self, text: &[u8]) {
         let (mask, kept) = (self.mask(), self.stream().kept());
-        if kept == 0 && self.stream_mut().append_text(text.as_bytes(), mask) {
+        if kept == 0 && self.stream_mut().append_text(text, mask) {
             self.stream_mut().take_back(kept);
         }
     }
@@ -277,16 +281,17 @@ impl<S: StreamSocket> Channel<S> {
     /// The masking key of a client's message. It is random, so that no intermediary can mistake the payload
     /// for another protocol (RFC 6455, 10.3).
     #[inline]
-    fn mask(&self) -> Option<[u8; 4]> {
-        (self.role == Role::Client).then(rand::random)
+    fn mask(&mut self) -> Option<[u8; 4]> {
+        self.masks.as_mut().map(|masks| masks.next_u32().to_ne_bytes())
     }
 
     /// Queues the message in the codec, after the bytes that wait there.
-    fn queue_in_codec(&mut self, text: &str) -> SendOutcome {
+    #[cold]
+    fn queue_in_codec(&mut self, text: &[u8]) -> SendOutcome {
         self.is_in_codec = true;
         self.scratch.reserve(text.len());
-        self.scratch.extend_from_slice(text.as_bytes());
-        let message = Utf8Bytes::try_from(self.scratch.split().freeze()).expect("it was a str");
+        self.scratch.extend_from_slice(text);
+        let message = Utf8Bytes::try_from(self.scratch.split().freeze()).expect("texts are UTF-8");
         self.is_pending = true;
         match self.socket.write(Message::Text(message)) {
             Ok(()) => SendOutcome::Pending,

@@ -222,6 +222,13 @@ impl<N: Network> WebSocketClient<N> {
     /// [`SendOutcome::Backpressured`] if too many bytes wait.
     #[inline]
     pub fn send(&mut self, text: &str) -> SendOutcome {
+        self.send_utf8(text.as_bytes())
+    }
+
+    /// Sends a text message as [`send`](WebSocketClient::send). The caller's encoder guarantees that the bytes
+    /// are UTF-8, which only debug builds check; a peer closes the connection otherwise.
+    #[inline]
+    pub fn send_utf8(&mut self, text: &[u8]) -> SendOutcome {
         match &mut self.state {
             State::Open(channel) => channel.send(text),
             _ => SendOutcome::Closed,
@@ -229,18 +236,18 @@ impl<N: Network> WebSocketClient<N> {
     }
 
     /// Queues a text message without a system call, so that one [`flush`](WebSocketClient::flush) sends
-    /// several.
+    /// several. The bytes are those of [`send_utf8`](WebSocketClient::send_utf8).
     #[inline]
-    pub fn queue(&mut self, text: &str) -> SendOutcome {
+    pub fn queue_utf8(&mut self, text: &[u8]) -> SendOutcome {
         match &mut self.state {
             State::Open(channel) => channel.queue(text),
             _ => SendOutcome::Closed,
         }
     }
 
-    /// Runs the code of [`queue`](WebSocketClient::queue) to warm the processor's caches. Nothing is kept or
-    /// sent.
-    pub fn rehearse(&mut self, text: &str) {
+    /// Runs the code of [`queue_utf8`](WebSocketClient::queue_utf8) to warm the processor's caches. Nothing is
+    /// kept or sent.
+    pub fn rehearse(&mut self, text: &[u8]) {
         if let State::Open(channel) = &mut self.state {
             channel.rehearse(text);
         }

@@ -308,7 +308,7 @@ impl<N: Network> WebConnection<N> {
     #[inline]
     pub fn send(&mut self, text: &str) -> SendOutcome {
         match &mut self.state {
-            State::WebSocket(channel) => channel.send(text),
+            State::WebSocket(channel) => channel.send(text.as_bytes()),
             _ => SendOutcome::Closed,
         }
     }
@@ -317,7 +317,7 @@ impl<N: Network> WebConnection<N> {
     #[inline]
     pub fn queue(&mut self, text: &str) -> SendOutcome {
         match &mut self.state {
-            State::WebSocket(channel) => channel.queue(text),
+            State::WebSocket(channel) => channel.queue(text.as_bytes()),
             _ => SendOutcome::Closed,
         }
     }

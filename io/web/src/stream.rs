@@ -8,6 +8,8 @@ use tickpath_net::StreamSocket;
 
 /// Upper bound of bytes that TLS buffers, encrypted or for its handshake.
 const TLS_BUFFER: usize = 64 << 10;
+/// Bytes of a message that are masked at a time.
+const MASK_CHUNK: usize = 64;
 /// Bytes that one system call takes from the socket when they are read in smaller pieces.
 const AHEAD: usize = 8 << 10;
 
@@ -195,14 +197,14 @@ impl<S: StreamSocket> Stream<S> {
             return true;
         };
         out.extend_from_slice(&mask);
-        let start = out.len();
-        out.extend_from_slice(text);
-        let wide = u64::from_ne_bytes([mask, mask].as_flattened().try_into().expect("twice 4 bytes are 8"));
-        let (words, rest) = out[start..].as_chunks_mut::<8>();
-        for word in words {
-            *word = (u64::from_ne_bytes(*word) ^ wide).to_ne_bytes();
-        }
-        rest.iter_mut().zip(mask.iter().cycle()).for_each(|(byte, mask)| *byte ^= mask);
+        out.reserve(text.len() + MASK_CHUNK);
+        let len = out.len() + text.len();
+        let (chunks, rest) = text.as_chunks();
+        chunks.iter().for_each(|chunk| out.extend_from_slice(&masked(chunk, mask)));
+        let mut last = [0; MASK_CHUNK];
+        last[..rest.len()].copy_from_slice(rest);
+        out.extend_from_slice(&masked(&last, mask));
+        out.truncate(len);
         true
     }
 
@@ -299,6 +301,16 @@ impl<S: StreamSocket> Write for Stream<S> {
         }
         Ok(())
     }
+}
+
+/// A piece of a text, masked.
+#[inline(always)]
+fn masked(chunk: &[u8; MASK_CHUNK], mask: [u8; 4]) -> [u8; MASK_CHUNK] {
+    let mut masked = *chunk;
+    for word in masked.as_chunks_mut().0 {
+        *word = (u32::from_ne_bytes(*word) ^ u32::from_ne_bytes(mask)).to_ne_bytes();
+    }
+    masked
 }
 
 /// The socket as TLS reads and writes it.

@@ -60,6 +60,7 @@ impl CreditPool {
 
     /// Pool of a method. `private/cancel_by_label` without a currency uses [`CreditPool::CancelAll`].
     #[must_use]
+    #[inline]
     pub const fn of(method: Method) -> CreditPool {
         match method {
             Method::GetInstruments => CreditPool::GetInstruments,
@@ -105,6 +106,7 @@ impl Credits {
     ///
     /// # Errors
     /// Nanoseconds to wait; `u64::MAX` if waiting does not help.
+    #[inline]
     pub fn try_take(&mut self, now: Nanos) -> Result<(), u64> {
         self.available = self.available_at(now);
         self.refilled_at = Nanos(self.refilled_at.0.max(now.0));
@@ -132,10 +134,12 @@ impl Credits {
         u64::try_from(wait).unwrap_or(u64::MAX)
     }
 
+    #[inline]
     fn cost(&self) -> u128 {
         u128::from(self.plan.cost) * NANOS_PER_S
     }
 
+    #[inline]
     fn available_at(&self, now: Nanos) -> u128 {
         let elapsed = now.0.saturating_sub(self.refilled_at.0);
         let refill = u128::from(elapsed) * u128::from(self.plan.refill_per_s);

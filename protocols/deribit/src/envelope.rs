@@ -438,9 +438,7 @@ fn usual_end(rest: Rest<'_>) -> Option<((ServerTime, bool), Rest<'_>)> {
 pub fn write_request<'a>(id: Id<'_>, method: Method, params: &impl Field<'a>, out: &mut Vec<u8>) {
     out.extend_from_slice(b"{\"jsonrpc\":\"2.0\",\"id\":");
     id.write(out);
-    out.extend_from_slice(b",\"method\":\"");
-    out.extend_from_slice(method.name().as_bytes());
-    out.extend_from_slice(b"\",\"params\":");
+    out.extend_from_slice(method.envelope().as_bytes());
     params.write(out);
     out.push(b'}');
 }

@@ -2,6 +2,7 @@
 
 use std::marker::PhantomData;
 
+use crate::digits::{WHOLE_ROOM, write_whole};
 use crate::number::{Decimal, Number, number_len, shared_whole};
 use crate::scan::{Rest, ScanError, ScanErrorKind, Scanner, Value};
 use crate::text::{Secret, Text};
@@ -212,13 +213,26 @@ macro_rules! whole_numbers {
             }
 
             fn write(&self, out: &mut Vec<u8>) {
-                out.extend_from_slice(itoa::Buffer::new().format(*self).as_bytes());
+                match u64::try_from(*self) {
+                    Ok(number) => append_whole(number, out),
+                    Err(_) => out.extend_from_slice(itoa::Buffer::new().format(*self).as_bytes()),
+                }
             }
         }
     )* };
 }
 
 whole_numbers! { i64 u64 u32 u8 i32 }
+
+/// Appends a whole number.
+#[inline]
+fn append_whole(number: u64, out: &mut Vec<u8>) {
+    let mut room = [0; WHOLE_ROOM];
+    let len = out.len() + write_whole(number, &mut room);
+    // A copy of constant length is faster than one of the digits alone.
+    out.extend_from_slice(&room);
+    out.truncate(len);
+}
 
 impl<'a> Field<'a> for Text<'a> {
     #[inline]

@@ -25,9 +25,18 @@ macro_rules! methods {
 
             /// Name of the method in a request.
             #[must_use]
+            #[inline]
             pub const fn name(self) -> &'static str {
                 match self {
                     $( Method::$method => $name, )*
+                }
+            }
+
+            /// The part of a request between its id and its params, which names the method.
+            #[inline]
+            pub(crate) const fn envelope(self) -> &'static str {
+                match self {
+                    $( Method::$method => concat!(",\"method\":\"", $name, "\",\"params\":"), )*
                 }
             }
 
@@ -156,6 +165,7 @@ impl Method {
 
     /// True if only an authenticated client may call it.
     #[must_use]
+    #[inline]
     pub fn is_private(self) -> bool {
         self.name().starts_with("private/")
     }
@@ -163,6 +173,7 @@ impl Method {
     /// True if the matching engine executes it. Such requests have a separate rate limit, and their replies
     /// can overtake those of other requests.
     #[must_use]
+    #[inline]
     pub const fn is_matching(self) -> bool {
         matches!(
             self,

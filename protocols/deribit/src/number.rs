@@ -6,6 +6,8 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
+use crate::digits::{WHOLE_ROOM, write_whole};
+
 mod pair;
 
 pub(crate) use pair::price_amount;
@@ -116,8 +118,9 @@ impl Decimal {
 
     /// Appends the number as JSON text: plain digits, no exponent, no trailing zeros.
     pub fn write(self, out: &mut Vec<u8>) {
-        let mut buffer = itoa::Buffer::new();
-        let digits = buffer.format(self.mantissa.unsigned_abs()).as_bytes();
+        let mut room = [0; WHOLE_ROOM];
+        let len = write_whole(self.mantissa.unsigned_abs(), &mut room);
+        let digits = &room[..len];
         if self.mantissa < 0 {
             out.push(b'-');
         }

@@ -456,6 +456,7 @@ impl Session {
     ///
     /// # Errors
     /// [`RequestError`]; nothing is appended then.
+    #[inline]
     pub fn request<'a>(
         &mut self,
         now: Nanos,
@@ -499,6 +500,7 @@ impl Session {
         }
     }
 
+    #[inline]
     fn check_step(&self, method: Method) -> Result<(), RequestError> {
         if self.step != Step::Ready {
             return Err(RequestError::NotReady);
@@ -518,10 +520,12 @@ impl Session {
         write_request(Id::Number(self.next_id), method, params, out);
     }
 
+    #[inline]
     fn credits(&mut self, pool: CreditPool) -> &mut Credits {
         &mut self.credits[pool as usize]
     }
 
+    #[inline]
     fn take_credits(&mut self, method: Method) -> Result<(), u64> {
         let now = self.now;
         if method == Method::CancelByLabel {
@@ -808,6 +812,7 @@ impl Session {
         self.expect_reply(method, Purpose::Login);
     }
 
+    #[inline]
     fn expect_reply(&mut self, method: Method, purpose: Purpose) -> i64 {
         let id = self.next_id;
         self.next_id += 1;
