@@ -268,10 +268,10 @@ impl<N: Network> Link<N> {
 
     /// Runs the code of [`queue_request`](Link::queue_request) to warm the processor's caches. Nothing is
     /// kept or sent.
-    pub fn rehearse_request<'a>(&mut self, method: Method, params: &impl Field<'a>) {
+    pub fn rehearse_request<'a>(&mut self, now: Nanos, method: Method, params: &impl Field<'a>) {
         let State::Open(socket) = &mut self.state else { return };
         self.out.clear();
-        self.session.rehearse_request(method, params, &mut self.out);
+        self.session.rehearse_request(now, method, params, &mut self.out);
         socket.rehearse(&self.out);
         self.out.clear();
     }

@@ -361,18 +361,16 @@ impl Doorway {
 
 impl EventSink for Doorway {
     #[inline]
-    fn send(&mut self, client: u32, mut event: Event) {
-        // A client whose ring is full is disconnected; later polls report it.
-        if let Some(id) = self.clients.get(&client)
-            && self.door.send(*id, &mut event)
-        {
-            self.note(&event);
-        }
+    fn send(&mut self, client: u32, event: Event) {
+        self.deliver(client, event, false);
     }
 
-    fn rehearse(&mut self, client: u32, mut event: Event) {
-        if let Some(id) = self.clients.get(&client) {
-            self.door.rehearse(*id, &mut event);
+    fn deliver(&mut self, client: u32, mut event: Event, is_rehearsal: bool) {
+        // A client whose ring is full is disconnected; later polls report it.
+        if let Some(id) = self.clients.get(&client)
+            && self.door.deliver(*id, &mut event, is_rehearsal)
+        {
+            self.note(&event);
         }
     }
 

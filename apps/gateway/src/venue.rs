@@ -460,7 +460,7 @@ impl Venue for Streams {
         params: &impl Field<'a>,
     ) -> Result<i64, RequestError> {
         if self.is_rehearsal {
-            self.links[stream].rehearse_request(method, params);
+            self.links[stream].rehearse_request(now, method, params);
             return Ok(0);
         }
         self.unflushed |= 1 << stream;

@@ -68,7 +68,6 @@ impl LabelMark {
         beginning.push(std::str::from_utf8(&prefix).expect("digits and letters are ASCII"));
         beginning.push(".");
         beginning.push_base36(session);
-        beginning.push(".");
         LabelMark { prefix, session, beginning }
     }
 
@@ -89,10 +88,8 @@ impl LabelMark {
     #[must_use]
     pub fn label(&self, gateway_order_id: u64, client_order_id: u64, user: &str) -> PlainLabel {
         let mut label = self.beginning;
-        for number in [gateway_order_id, client_order_id] {
-            label.push_base36(number);
-            label.push(".");
-        }
+        label.push_base36(gateway_order_id);
+        label.push_base36(client_order_id);
         label.push(user);
         label
     }

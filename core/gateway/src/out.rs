@@ -17,8 +17,14 @@ pub trait EventSink {
     /// Puts an event into the broadcast ring, which all clients read.
     fn broadcast(&mut self, event: Event);
 
-    /// Warms up [`send`](Self::send): runs its code to bring it into the processor's caches; sends nothing.
-    fn rehearse(&mut self, _client: u32, _event: Event) {}
+    /// Does the same as [`send`](Self::send), or warms it up: runs its code to bring it into the processor's
+    /// caches, and sends nothing.
+    #[inline]
+    fn deliver(&mut self, client: u32, event: Event, is_rehearsal: bool) {
+        if !is_rehearsal {
+            self.send(client, event);
+        }
+    }
 
     /// Starts delivering an instrument's broadcasts to a client that has received the instrument's state.
     fn follow(&mut self, client: u32, symbol: u32);

@@ -149,53 +149,57 @@ impl Core {
         door: &mut impl EventSink,
         venue: &mut impl Venue,
     ) {
-        let kept = self.admit(now, asked.user, false, door);
-        let slot = match kept.and_then(|()| self.keep_order(now, asked, body, venue)) {
-            Ok(slot) => slot,
+        let admitted = self.admit(now, asked.user, false, door);
+        let (slot, queued) = match admitted.and_then(|()| self.enter(now, asked, body, false, door, venue)) {
+            Ok(entered) => entered,
             Err(error) => {
                 let wanted = Wanted::from(body);
                 return self.refuse_order(now, asked, AckType::CREATE, body.side, error, &wanted, door);
             }
         };
-        // Queued first: RECEIVED means that the order's bytes wait for the venue's socket.
-        let queued = self.enter(now, slot, asked.asker, venue);
-        door.send(asked.client, self.received_order(now, asked, body.side, slot));
         self.accounts[usize::from(asked.account)].open_orders += 1;
         let user = &mut self.users[usize::from(asked.user)];
         user.order_id_max = user.order_id_max.max(asked.client_order_id);
-        if let Err(error) = queued {
-            self.reject_order(slot, error, Cause::default(), door);
+        match queued {
+            Ok(id) => self.push_order(asked.account, id, Purpose::Create { slot }, asked.asker, now),
+            Err(error) => self.reject_order(slot, error, Cause::default(), door),
         }
         self.last_created = Some(LastOrder { asked: *asked, body: *body });
     }
 
-    /// Creates the ack of an order that its connection accepts.
+    /// Checks and stores an order, queues it to its connection, and acknowledges it. Returns its slot, and the
+    /// request's id or the reason why the connection does not take it. A warm-up sends no acknowledgement.
+    ///
+    /// Never inlined: execution and warm-up share the same code.
     #[inline(never)]
+    fn enter(
+        &mut self,
+        now: Nanos,
+        asked: &Asked,
+        body: &CreateOrder,
+        is_rehearsal: bool,
+        door: &mut impl EventSink,
+        venue: &mut impl Venue,
+    ) -> Result<(u32, Result<i64, ErrorCode>), ErrorCode> {
+        let slot = self.keep_order(now, asked, body, venue)?;
+        // Queued first: RECEIVED means that the order's bytes wait for the venue's socket.
+        let queued = match self.policy.is_dry_run() {
+            true => Err(ErrorCode::DRY_RUN),
+            false => self.place(now, slot, venue).map_err(request_error),
+        };
+        door.deliver(asked.client, self.received_order(now, asked, body.side, slot), is_rehearsal);
+        Ok((slot, queued))
+    }
+
+    /// Creates the ack of an order that its connection accepts.
     fn received_order(&self, now: Nanos, asked: &Asked, side: EventSide, slot: u32) -> Event {
         let order_id = self.orders.get(slot).map_or(0, |order| order.gateway_id);
         let status = AckStatus::RECEIVED;
         self.ack_event(asked, &OrderAck { order_id, status, side, ..self.ack(now, asked, AckType::CREATE) })
     }
 
-    /// Encodes an order for its connection, which has accepted it.
-    fn enter(
-        &mut self,
-        now: Nanos,
-        slot: u32,
-        asker: Asker,
-        venue: &mut impl Venue,
-    ) -> Result<(), ErrorCode> {
-        if self.policy.is_dry_run() {
-            return Err(ErrorCode::DRY_RUN);
-        }
-        let id = self.place(now, slot, venue).map_err(request_error)?;
-        let account = self.orders.get(slot).ok_or(ErrorCode::UNKNOWN_ORDER)?.account;
-        self.push_order(account, id, Purpose::Create { slot }, asker, now);
-        Ok(())
-    }
-
     /// Checks an order and its connection's capacity and credits, and stores the order; returns its slot.
-    #[inline(never)]
+    #[inline]
     fn keep_order(
         &mut self,
         now: Nanos,
@@ -212,7 +216,6 @@ impl Core {
     }
 
     /// Checks all of an order except its connection; returns its parameters.
-    #[inline(never)]
     fn check_order(&self, asked: &Asked, body: &CreateOrder) -> Result<Terms, ErrorCode> {
         self.check_access(asked)?;
         if !(1..=ORDER_ID_MAX).contains(&asked.client_order_id) {
@@ -231,7 +234,6 @@ impl Core {
     }
 
     /// Stores a new order; returns its slot.
-    #[inline(never)]
     fn store_order(&mut self, now: Nanos, asked: &Asked, terms: Terms) -> Result<u32, ErrorCode> {
         let valid_until_ms = self.valid_until_ms(now);
         let symbol_name =
@@ -281,16 +283,14 @@ impl Core {
         let client_order_id = self.users[usize::from(asked.user)].order_id_max.saturating_add(1);
         let asked = Asked { client_order_id, ..asked };
         venue.set_rehearsal(true);
-        if let Ok(slot) = self.keep_order(now, &asked, &body, venue) {
-            let _ = self.place(now, slot, venue);
-            door.rehearse(asked.client, self.received_order(now, &asked, body.side, slot));
+        if let Ok((slot, _)) = self.enter(now, &asked, &body, true, door, venue) {
             self.orders.take_back(slot);
         }
         venue.set_rehearsal(false);
     }
 
-    // Never inlined, like the functions above: execution and warm-up share the same code.
-    #[inline(never)]
+    /// Encodes an order for its connection; returns the id of the request.
+    #[inline]
     fn place(&mut self, now: Nanos, slot: u32, venue: &mut impl Venue) -> Result<i64, RequestError> {
         let order = self.orders.get(slot).ok_or(RequestError::NotReady)?;
         let account = &self.accounts[usize::from(order.account)];

@@ -149,7 +149,8 @@ impl Client {
         client
     }
 
-    /// Returns the next event; `None` if there is none at the moment.
+    /// Returns the next event; `None` if there is none at the moment. A poll without an event pauses the CPU
+    /// ([`cpu::pause`]).
     #[inline]
     pub fn poll(&mut self) -> Option<Event> {
         loop {
@@ -177,6 +178,9 @@ impl Client {
             let is_busy = self.busy >= BUSY_POLLS;
             let ticks = cpu::rdtsc();
             if !is_busy && ticks.wrapping_sub(self.rested_at) < REST_TICKS {
+                // Leaves the core to a sibling thread, which may be the gateway's, and the ring's line to the
+                // gateway, which writes it.
+                cpu::pause();
                 return None;
             }
             self.rested_at = ticks;

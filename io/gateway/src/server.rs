@@ -355,21 +355,20 @@ impl ClientPort {
     /// false if it is not connected. A full ring disconnects it, and it is reported [left](ClientPortEvent::Left).
     #[inline]
     pub fn send(&mut self, client: ClientId, event: &mut Event) -> bool {
+        self.deliver(client, event, false)
+    }
+
+    /// Does the same as [`send`](ClientPort::send), or warms it up: does everything but the write to the ring, so
+    /// that code and data are in the processor's caches, and returns false.
+    #[inline]
+    pub fn deliver(&mut self, client: ClientId, event: &mut Event, is_rehearsal: bool) -> bool {
         self.stamp(event);
-        let is_sent = self.clients.send(client, event);
+        let is_sent = self.clients.send(client, event, is_rehearsal);
         self.counters.events += u64::from(is_sent);
         is_sent
     }
 
-    /// Warms up [`send`](ClientPort::send): does everything but the write to the ring, so that code and data are in
-    /// the processor's caches.
-    pub fn rehearse(&self, client: ClientId, event: &mut Event) {
-        self.stamp(event);
-        std::hint::black_box((self.clients.room(client), event));
-    }
-
-    // Never inlined, so that sending and warm-up run the same code.
-    #[inline(never)]
+    #[inline]
     fn stamp(&self, event: &mut Event) {
         event.header.session = self.session;
         event.header.source = self.config.source;

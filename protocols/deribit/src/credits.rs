@@ -110,12 +110,12 @@ impl Credits {
     pub fn try_take(&mut self, now: Nanos) -> Result<(), u64> {
         self.available = self.available_at(now);
         self.refilled_at = Nanos(self.refilled_at.0.max(now.0));
-        match self.wait_ns(now) {
-            0 => {
-                self.available -= self.cost();
+        match self.available.checked_sub(self.cost()) {
+            Some(rest) => {
+                self.available = rest;
                 Ok(())
             }
-            wait => Err(wait),
+            None => Err(self.wait_ns(now)),
         }
     }
 

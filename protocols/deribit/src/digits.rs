@@ -123,7 +123,10 @@ mod tests {
     #[test]
     fn every_group_of_four_digits_is_exact() {
         for number in 0..10_000 {
-            assert_eq!(whole(number * 10_000 + 9_999 - number), (number * 10_000 + 9_999 - number).to_string());
+            assert_eq!(
+                whole(number * 10_000 + 9_999 - number),
+                (number * 10_000 + 9_999 - number).to_string()
+            );
         }
     }
 
@@ -134,8 +137,10 @@ mod tests {
             number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
             number
         });
-        let shifted = random.take(20_000).flat_map(|number| [number, number >> 20, number >> 40, number >> 60]);
-        let round = (0..19).flat_map(|power| [10_i64.pow(power), -(10_i64.pow(power)), 3 * 10_i64.pow(power / 2)]);
+        let shifted =
+            random.take(20_000).flat_map(|number| [number, number >> 20, number >> 40, number >> 60]);
+        let round =
+            (0..19).flat_map(|power| [10_i64.pow(power), -(10_i64.pow(power)), 3 * 10_i64.pow(power / 2)]);
         for number in shifted.chain(round).chain([0, 5_000_050_000_000, i64::MAX, -i64::MAX]) {
             let mut text = Vec::new();
             Decimal::new(number, 8).unwrap().write(&mut text);

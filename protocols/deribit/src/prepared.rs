@@ -31,23 +31,31 @@ use crate::text::Text;
 
 /// Maximum length of a label in bytes (`private/buy`).
 pub const LABEL_LEN_MAX: usize = 64;
+/// Number of bytes of a label that are written at once.
+const WORD: usize = size_of::<u64>();
 /// Maximum length of the fixed members.
 const TEXT_LEN_MAX: usize = 256;
-/// Number of bytes of a template or a label that are copied at once, whatever part of them is used.
-const CHUNK: usize = 32;
-/// Maximum length of params: fixed members, amount, price, label and time.
-const PARAMS_LEN_MAX: usize = TEXT_LEN_MAX + 2 * UNITS_ROOM + LABEL_LEN_MAX + WHOLE_ROOM;
+/// Number of bytes that are copied at once, whatever part of them is used.
+const CHUNK: usize = 64;
+/// Bound of the length of params: fixed members, amount, price, label and time. A power of two, so that the
+/// remainder of a position is within the buffer without a check.
+const PARAMS_LEN_BOUND: usize = 512;
+
+const _: () = assert!(
+    TEXT_LEN_MAX + 2 * UNITS_ROOM + LABEL_LEN_MAX + WHOLE_ROOM < PARAMS_LEN_BOUND && LABEL_LEN_MAX <= CHUNK
+);
 
 /// A label that JSON has as it is: printable ASCII without quotes and backslashes.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy)]
 pub struct PlainLabel {
-    bytes: [u8; LABEL_LEN_MAX],
+    /// The text, and a word to write behind its end.
+    bytes: [u8; LABEL_LEN_MAX + WORD],
     len: usize,
 }
 
 impl PlainLabel {
     /// The empty label.
-    pub const EMPTY: PlainLabel = PlainLabel { bytes: [0; LABEL_LEN_MAX], len: 0 };
+    pub const EMPTY: PlainLabel = PlainLabel { bytes: [0; LABEL_LEN_MAX + WORD], len: 0 };
 
     /// Checks a label; `None` if it is too long, or JSON would escape one of its characters.
     #[must_use]
@@ -67,51 +75,60 @@ impl PlainLabel {
     #[inline]
     pub fn push(&mut self, text: &str) {
         debug_assert!(text.bytes().all(is_plain));
-        let room = &mut self.bytes[self.len..];
+        let room = &mut self.bytes[self.len.min(LABEL_LEN_MAX)..LABEL_LEN_MAX];
         let len = text.len().min(room.len());
         room[..len].copy_from_slice(&text.as_bytes()[..len]);
         self.len += len;
     }
 
-    /// Appends a number to the base 36, with the digits 0 to 9 and a to z, cut at [`LABEL_LEN_MAX`].
+    /// Appends a number to the base 36, with the digits 0 to 9 and a to z, and a dot, cut at [`LABEL_LEN_MAX`].
     #[inline]
     pub fn push_base36(&mut self, number: u64) {
-        const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
-        /// Bound of the numbers with eight digits.
-        const EIGHT: u64 = 36_u64.pow(8);
-        // The first digit is in the lowest byte of the word.
-        let word_of = |mut number: u64| {
-            let (mut word, mut len) = (0, 0);
-            loop {
-                word = word << 8 | u64::from(DIGITS[(number % 36) as usize]);
-                (number, len) = (number / 36, len + 1);
-                if number == 0 {
-                    return (word, len);
-                }
-            }
-        };
-        let mut push_word = |word: u64, len: usize| {
-            let room = &mut self.bytes[self.len..];
-            let len = len.min(room.len());
-            if let Some(room) = room.first_chunk_mut() {
-                *room = word.to_le_bytes();
-            } else {
-                room[..len].copy_from_slice(&word.to_le_bytes()[..len]);
-            }
-            self.len += len;
-        };
-        if number < EIGHT {
-            let (word, len) = word_of(number);
-            return push_word(word, len);
+        /// Bound of the numbers with seven digits, which fill a word with the dot.
+        const SEVEN: u64 = 36_u64.pow(7);
+        if number < SEVEN {
+            let (word, len) = base36(number);
+            return self.push_word(word | u64::from(b'.') << (8 * len), len + 1);
         }
-        let (word, len) = word_of(number / EIGHT);
-        push_word(word, len);
-        let (word, len) = word_of(number % EIGHT);
-        // Leading zeros of the last eight digits.
-        let zeros = u64::from_le_bytes(*b"00000000");
-        push_word(if len == 8 { word } else { word << (8 * (8 - len)) | zeros >> (8 * len) }, 8);
+        let (upper, lower) = (base36(number / SEVEN), base36(number % SEVEN));
+        self.push_word(upper.0, upper.1);
+        let zeros = 7 - lower.1;
+        let leading = u64::from_le_bytes(*b"00000000") & ((1 << (8 * zeros)) - 1);
+        self.push_word(lower.0 << (8 * zeros) | leading, 7);
+        self.push_word(u64::from(b'.'), 1);
+    }
+
+    /// Appends the lowest `len` bytes of a word, the first character in the lowest byte.
+    #[inline(always)]
+    fn push_word(&mut self, word: u64, len: usize) {
+        let at = self.len.min(LABEL_LEN_MAX);
+        self.bytes[at..at + WORD].copy_from_slice(&word.to_le_bytes());
+        self.len = (at + len).min(LABEL_LEN_MAX);
     }
 }
+
+/// The digits of a number to the base 36 with up to eight digits, the first in the lowest byte; and their
+/// number.
+#[inline(always)]
+fn base36(mut number: u64) -> (u64, usize) {
+    const DIGITS: &[u8; 36] = b"0123456789abcdefghijklmnopqrstuvwxyz";
+    let (mut word, mut len) = (0, 0);
+    loop {
+        word = word << 8 | u64::from(DIGITS[(number % 36) as usize]);
+        (number, len) = (number / 36, len + 1);
+        if number == 0 {
+            return (word, len);
+        }
+    }
+}
+
+impl PartialEq for PlainLabel {
+    fn eq(&self, other: &PlainLabel) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for PlainLabel {}
 
 impl fmt::Debug for PlainLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -212,52 +229,51 @@ pub struct PreparedOrder<'t> {
     valid_until_ms: u64,
 }
 
-/// Text that is written in whole chunks: bytes behind the end are overwritten by the next part.
+/// Text that is written in whole chunks: bytes behind its end are overwritten by the next part.
 struct Output<'o> {
-    room: &'o mut [u8; PARAMS_LEN_MAX + CHUNK],
+    room: &'o mut [u8; PARAMS_LEN_BOUND + CHUNK],
     len: usize,
 }
 
 impl Output<'_> {
-    /// Appends `bytes[from..to]`; the array continues for at least [`CHUNK`] bytes, or the range is whole chunks.
+    /// The buffer behind the text.
     #[inline(always)]
-    fn copy(&mut self, bytes: &[u8], from: usize, to: usize) {
-        let (mut at, mut place) = (from, self.len);
-        loop {
-            let chunk: &[u8; CHUNK] = bytes[at..].first_chunk().expect("there are bytes behind the range");
-            self.room[place..place + CHUNK].copy_from_slice(chunk);
-            (at, place) = (at + CHUNK, place + CHUNK);
-            if at >= to {
-                break;
-            }
-        }
-        self.len += to - from;
+    fn rest(&mut self) -> &mut [u8; CHUNK] {
+        self.room[self.len % PARAMS_LEN_BOUND..].first_chunk_mut().expect("a chunk follows each position")
     }
 
     #[inline(always)]
-    fn write<const N: usize>(&mut self, write: impl FnOnce(&mut [u8; N]) -> usize) {
-        let room = self.room[self.len..].first_chunk_mut().expect("there is room for each value");
-        self.len += write(room);
+    fn part(&mut self, text: &[u8; TEXT_LEN_MAX + CHUNK], from: usize, to: usize) {
+        let mut at = from;
+        loop {
+            *self.rest() = *text[at % TEXT_LEN_MAX..].first_chunk().expect("a chunk follows each position");
+            if to - at <= CHUNK {
+                break;
+            }
+            (at, self.len) = (at + CHUNK, self.len + CHUNK);
+        }
+        self.len += to - at;
     }
 }
 
 impl PreparedOrder<'_> {
     #[inline(always)]
-    fn write_to(&self, room: &mut [u8; PARAMS_LEN_MAX + CHUNK]) -> usize {
+    fn write_to(&self, room: &mut [u8; PARAMS_LEN_BOUND + CHUNK]) -> usize {
         let OrderTemplate { text, ends, has_price } = self.template;
         let [amount, price, label, time, end] = ends.map(usize::from);
         let mut out = Output { room, len: 0 };
-        out.copy(text, 0, amount);
-        out.write::<UNITS_ROOM>(|room| write_units(self.amount, room));
+        out.part(text, 0, amount);
+        out.len += write_units(self.amount, out.rest());
         if *has_price {
-            out.copy(text, amount, price);
-            out.write::<UNITS_ROOM>(|room| write_units(self.price, room));
+            out.part(text, amount, price);
+            out.len += write_units(self.price, out.rest());
         }
-        out.copy(text, price, label);
-        out.copy(&self.label.bytes, 0, self.label.len);
-        out.copy(text, label, time);
-        out.write::<WHOLE_ROOM>(|room| write_whole(self.valid_until_ms, room));
-        out.copy(text, time, end);
+        out.part(text, price, label);
+        *out.rest() = *self.label.bytes.first_chunk().expect("a label is at least a chunk");
+        out.len += self.label.len;
+        out.part(text, label, time);
+        out.len += write_whole(self.valid_until_ms, out.rest());
+        out.part(text, time, end);
         out.len
     }
 }
@@ -271,7 +287,7 @@ impl<'a> Field<'a> for PreparedOrder<'_> {
     #[inline]
     fn write(&self, out: &mut Vec<u8>) {
         let start = out.len();
-        out.resize(start + PARAMS_LEN_MAX + CHUNK, 0);
+        out.resize(start + PARAMS_LEN_BOUND + CHUNK, 0);
         let room = out[start..].first_chunk_mut().expect("the buffer was extended by as much");
         let len = self.write_to(room);
         out.truncate(start + len);
@@ -311,7 +327,8 @@ mod tests {
     #[test]
     fn a_prepared_order_has_the_bytes_of_the_encoder() {
         let longest_name = "N".repeat(40);
-        let names = ["X", "BTC-PERPETUAL", "BTC-25DEC26-100000-C", longest_name.as_str(), "q\"\\,\"amount\":0"];
+        let names =
+            ["X", "BTC-PERPETUAL", "BTC-25DEC26-100000-C", longest_name.as_str(), "q\"\\,\"amount\":0"];
         let labels = ["", "a", &"l".repeat(31), &"l".repeat(32), &"l".repeat(33), &"l".repeat(64)];
         for (name, label) in names.into_iter().flat_map(|name| labels.map(|label| (name, label))) {
             let limit = template_order(name);
@@ -366,7 +383,7 @@ mod tests {
             for start in ["", "prefix."] {
                 let mut label = PlainLabel::new(start).unwrap();
                 label.push_base36(number);
-                assert_eq!(label.as_str(), format!("{start}{}", digits(number)));
+                assert_eq!(label.as_str(), format!("{start}{}.", digits(number)));
             }
         }
         let mut label = PlainLabel::new(&"l".repeat(60)).unwrap();

@@ -456,7 +456,9 @@ impl Session {
     ///
     /// # Errors
     /// [`RequestError`]; nothing is appended then.
-    #[inline]
+    ///
+    /// Never inlined, so that requests and warm-up run the same code.
+    #[inline(never)]
     pub fn request<'a>(
         &mut self,
         now: Nanos,
@@ -514,10 +516,21 @@ impl Session {
         Ok(())
     }
 
-    /// Appends the same as [`request`](Session::request) without any change of state, to warm up its code in
-    /// the CPU caches.
-    pub fn rehearse_request<'a>(&self, method: Method, params: &impl Field<'a>, out: &mut Vec<u8>) {
-        write_request(Id::Number(self.next_id), method, params, out);
+    /// Does the same as [`request`](Session::request) and reverts the session's state, to warm up code and data
+    /// in the CPU caches.
+    pub fn rehearse_request<'a>(
+        &mut self,
+        now: Nanos,
+        method: Method,
+        params: &impl Field<'a>,
+        out: &mut Vec<u8>,
+    ) {
+        let (step, time, next_id) = (self.step, self.now, self.next_id);
+        let (credits, pending) = (self.credits.clone(), self.pending.len());
+        // A request that would be refused now warms up the code as far as it gets.
+        let _ = self.request(now, method, params, out);
+        self.pending.truncate(pending);
+        (self.step, self.now, self.next_id, self.credits) = (step, time, next_id, credits);
     }
 
     #[inline]

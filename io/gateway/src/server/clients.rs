@@ -172,8 +172,8 @@ impl Clients {
     }
 
     #[inline]
-    pub(super) fn send(&mut self, id: ClientId, event: &mut Event) -> bool {
-        self.client(id).is_some_and(|client| client.send(event))
+    pub(super) fn send(&mut self, id: ClientId, event: &mut Event, is_rehearsal: bool) -> bool {
+        self.client(id).is_some_and(|client| client.send(event, is_rehearsal))
     }
 
     pub(super) fn is_in(&self, id: ClientId) -> bool {
@@ -215,11 +215,11 @@ impl Client {
     }
 
     #[inline]
-    fn send(&mut self, event: &mut Event) -> bool {
-        if self.leaving.is_some() {
+    fn send(&mut self, event: &mut Event, is_rehearsal: bool) -> bool {
+        event.header.sequence = self.sent + 1;
+        if self.leaving.is_some() || is_rehearsal {
             return false;
         }
-        event.header.sequence = self.sent + 1;
         if self.channel.sender.try_push(*event).is_err() {
             let is_broken = self.channel.sender.is_broken();
             self.leave(if is_broken { LeaveReason::Broken } else { LeaveReason::TooSlow });
@@ -235,7 +235,7 @@ impl Client {
         let ping = Ping { number: self.pings + 1, ping_ns: sent, to_client_ns, to_gateway_ns };
         let mut event = Event::of(&ping);
         (event.header.session, event.header.source, event.header.send_ns) = (session, source, sent);
-        if self.send(&mut event) {
+        if self.send(&mut event, false) {
             self.pings += 1;
             self.ping = Some(sent);
         }
