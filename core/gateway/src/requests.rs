@@ -1,9 +1,7 @@
 //! Client requests: checked, numbered, passed to the venue's connection, acknowledged.
 
 use tickpath_deribit::codes::TimeInForce as VenueTime;
-use tickpath_deribit::messages::{
-    CancelByLabel, CancelOrder as VenueCancel, EditByLabel, EditOrder, PlaceOrder,
-};
+use tickpath_deribit::messages::{CancelByLabel, CancelOrder as VenueCancel, EditByLabel, EditOrder};
 use tickpath_deribit::method::Method;
 use tickpath_deribit::prepared::PlainLabel;
 use tickpath_deribit::session::RequestError;
@@ -27,6 +25,7 @@ use super::orders::{Doubt, ExternalId, NoRoom, Order, State, Terms};
 use super::out::{About, Cause, EventSink, Venue};
 use super::policy::{OrderFacts, Worth};
 use super::refusal::Wanted;
+use super::templates::order_params;
 
 /// Execution flags that an order may have.
 const KNOWN_FLAGS: ExecutionFlags = ExecutionFlags::POST_ONLY
@@ -843,30 +842,6 @@ impl Core {
         let ack =
             OrderAck { status: AckStatus::REJECTED, side, error, text, ..self.ack(now, asked, request) };
         self.send_ack(asked, ack, door);
-    }
-}
-
-/// Params of an order's request.
-#[cold]
-fn order_params<'a>(order: &'a Order, label: &'a PlainLabel) -> PlaceOrder<'a> {
-    let Terms { order_type, time_in_force, price, quantity, stop_price, shown, .. } = order.terms;
-    let is_trailing = order_type == tickpath_deribit::codes::OrderType::TrailingStop;
-    let has_time = has_price(order_type) && time_in_force != VenueTime::GoodTilCancelled;
-    PlaceOrder {
-        order_type: Some(order_type),
-        price: has_price(order_type).then(|| decimal(price)),
-        label: Some(VenueText::new(label.as_str())),
-        time_in_force: has_time.then_some(time_in_force),
-        post_only: order.terms.post_only,
-        reject_post_only: order.terms.reject_post_only,
-        reduce_only: order.terms.reduce_only,
-        mmp: order.terms.mmp,
-        display_amount: optional(shown),
-        trigger: order.terms.trigger,
-        trigger_price: if is_trailing { None } else { optional(stop_price) },
-        trigger_offset: if is_trailing { optional(stop_price) } else { None },
-        valid_until: Some(order.valid_until_ms),
-        ..PlaceOrder::market(order.symbol_name.as_str(), decimal(quantity))
     }
 }
 

@@ -1,11 +1,13 @@
-//! Encoded fixed members of order requests, kept for each instrument.
+//! Params of order requests, and their fixed members as text, which each instrument keeps.
 
 use tickpath_deribit::codes::{OrderType, TimeInForce};
 use tickpath_deribit::messages::PlaceOrder;
-use tickpath_deribit::prepared::OrderTemplate;
+use tickpath_deribit::prepared::{OrderTemplate, PlainLabel};
+use tickpath_deribit::text::Text;
 use tickpath_types::Side;
 
-use super::orders::Terms;
+use super::convert::{decimal, has_price, optional};
+use super::orders::{Order, Terms};
 
 /// Capacity of the buffer that [`Templates::find`] encodes a template in, in bytes.
 pub(super) const TEMPLATE_BUFFER: usize = 1 << 10;
@@ -47,5 +49,29 @@ impl Templates {
             *place = OrderTemplate::new(&params(), buffer).map(|template| (fixed, template));
         }
         place.as_ref().map(|(_, template)| template)
+    }
+}
+
+/// Params of an order's request.
+#[cold]
+pub(super) fn order_params<'a>(order: &'a Order, label: &'a PlainLabel) -> PlaceOrder<'a> {
+    let Terms { order_type, time_in_force, price, quantity, stop_price, shown, .. } = order.terms;
+    let is_trailing = order_type == OrderType::TrailingStop;
+    let has_time = has_price(order_type) && time_in_force != TimeInForce::GoodTilCancelled;
+    PlaceOrder {
+        order_type: Some(order_type),
+        price: has_price(order_type).then(|| decimal(price)),
+        label: Some(Text::new(label.as_str())),
+        time_in_force: has_time.then_some(time_in_force),
+        post_only: order.terms.post_only,
+        reject_post_only: order.terms.reject_post_only,
+        reduce_only: order.terms.reduce_only,
+        mmp: order.terms.mmp,
+        display_amount: optional(shown),
+        trigger: order.terms.trigger,
+        trigger_price: if is_trailing { None } else { optional(stop_price) },
+        trigger_offset: if is_trailing { optional(stop_price) } else { None },
+        valid_until: Some(order.valid_until_ms),
+        ..PlaceOrder::market(order.symbol_name.as_str(), decimal(quantity))
     }
 }

@@ -1,6 +1,6 @@
 //! Digits of whole and fixed-point numbers, written eight at a time.
 
-/// Number of bytes that [`write_whole`] needs: up to 20 digits, in words of eight.
+/// Number of bytes that [`write_whole`] needs: up to 20 digits, written eight at a time.
 pub(crate) const WHOLE_ROOM: usize = 24;
 /// Number of bytes that [`write_units`] needs: sign, whole part, point, and eight decimals.
 pub(crate) const UNITS_ROOM: usize = 40;
@@ -14,11 +14,11 @@ const ZEROS: u64 = u64::from_le_bytes(*b"00000000");
 const fn digits_of(number: u64) -> u64 {
     // Two lanes of four digits, then four lanes of two, then eight of one. Each division by a power of ten is
     // a multiplication by its reciprocal, exact in the lane's range.
-    let fours = number / 10_000 | (number % 10_000) << 32;
-    let hundreds = (fours * 10_486) >> 20 & 0x7f_0000_007f;
-    let twos = hundreds | (fours - hundreds * 100) << 16;
-    let tens = (twos * 103) >> 10 & 0x000f_000f_000f_000f;
-    tens | (twos - tens * 10) << 8
+    let fours = (number / 10_000) | ((number % 10_000) << 32);
+    let hundreds = ((fours * 10_486) >> 20) & 0x7f_0000_007f;
+    let twos = hundreds | ((fours - hundreds * 100) << 16);
+    let tens = ((twos * 103) >> 10) & 0x000f_000f_000f_000f;
+    tens | ((twos - tens * 10) << 8)
 }
 
 /// Writes eight digits, including leading zeros.
