@@ -15,10 +15,22 @@ const ROOT_SHIFT: u32 = 2 * PAGE_BITS;
 /// Number of low bits of an id's offset that select the id within its block of 2^32 ids.
 const BLOCK_SHIFT: u32 = 32;
 
+/// Number of root entries of a block that are used.
+const BLOCK_ROOTS: usize = 1 << (BLOCK_SHIFT - ROOT_SHIFT);
+/// Number of unused entries behind each page, and behind the root entries of each block: one cache line. At a
+/// distance of a power of two, the entries that clients in step use would compete for one set of the cache.
+const GAP: usize = 16;
+
 /// Index of a page's entry among the entries of all pages.
 #[inline(always)]
 const fn entry(page: u32, place: usize) -> usize {
-    page as usize * PAGE_LEN + place
+    page as usize * (PAGE_LEN + GAP) + place
+}
+
+/// Index of the root entry for an id's offset; too large for one beyond the last block.
+#[inline(always)]
+const fn root_of(offset: u64) -> usize {
+    ((offset >> ROOT_SHIFT) + (offset >> BLOCK_SHIFT) * GAP as u64) as usize
 }
 
 /// Bounds of a [`PageIndex`]; all memory is allocated at creation.
@@ -26,7 +38,7 @@ const fn entry(page: u32, place: usize) -> usize {
 pub struct PageLimits {
     /// Number of blocks of 2^32 ids, from the base on. Ids outside these blocks are rejected.
     pub blocks: u32,
-    /// Maximum number of pages of 1024 ids (4 KiB) in use. A group of 1024 ids with open orders takes one
+    /// Maximum number of pages of 1024 ids (4,160 bytes) in use. A group of 1024 ids with open orders takes one
     /// page, and a group of 2^20 ids one more for its directory.
     pub max_pages: u32,
     /// Maximum number of pages of one block: limits a single client if each client has its own block.
@@ -43,9 +55,9 @@ pub struct PageIndex {
     limits: PageLimits,
     /// First id of the first block.
     base: u64,
-    /// Directory page of each range of 2^20 ids.
+    /// Directory page of each range of 2^20 ids: for each block [`BLOCK_ROOTS`] entries and a [`GAP`].
     root: Vec<u32>,
-    /// All pages of [`PAGE_LEN`] entries: page numbers in a directory page, slots in a leaf.
+    /// All pages of [`PAGE_LEN`] entries and a [`GAP`]: page numbers in a directory page, slots in a leaf.
     pages: Vec<u32>,
     /// Number of used entries of each page.
     used: Vec<u16>,
@@ -72,7 +84,7 @@ impl PageIndex {
     /// [`prefault`](Self::prefault).
     #[must_use]
     pub fn untouched(limits: PageLimits, base: u64) -> PageIndex {
-        let roots = (limits.blocks as usize) << (BLOCK_SHIFT - ROOT_SHIFT);
+        let roots = limits.blocks as usize * (BLOCK_ROOTS + GAP);
         let pages = limits.max_pages as usize + 1;
         PageIndex {
             limits,
@@ -80,7 +92,7 @@ impl PageIndex {
             // Zeroes, which the allocator returns untouched.
             root: vec![NIL; roots],
             used: vec![0; pages],
-            pages: vec![NIL; pages * PAGE_LEN],
+            pages: vec![NIL; pages * (PAGE_LEN + GAP)],
             free: (1..=limits.max_pages).rev().collect(),
             block_pages: vec![0; limits.blocks as usize],
         }
@@ -119,7 +131,10 @@ impl PageIndex {
         else {
             return Err(InsertError::IndexFull(id));
         };
-        let slot = &mut self.pages[entry(leaf, path.leaf)];
+        let index = entry(leaf, path.leaf);
+        // Clients count up, so the entries of the next line will be entered soon.
+        prefetch_index(&self.pages, index + GAP);
+        let slot = &mut self.pages[index];
         if *slot != NIL {
             return Err(InsertError::Duplicate(id));
         }
@@ -159,11 +174,8 @@ impl PageIndex {
     #[must_use]
     pub fn first_from(&self, from: u64) -> Option<(u64, OrderHandle)> {
         let start = from.saturating_sub(self.base);
-        let (root_from, directory_from, leaf_from) = (
-            (start >> ROOT_SHIFT) as usize,
-            (start >> PAGE_BITS) as usize % PAGE_LEN,
-            start as usize % PAGE_LEN,
-        );
+        let (root_from, directory_from, leaf_from) =
+            (root_of(start), (start >> PAGE_BITS) as usize % PAGE_LEN, start as usize % PAGE_LEN);
         for root in root_from..self.root.len() {
             let first = if root == root_from { directory_from } else { 0 };
             let directory_page = self.root[root];
@@ -179,8 +191,9 @@ impl PageIndex {
                 let skipped = if is_first { leaf_from } else { 0 };
                 let entries = &self.pages[entry(leaf_page, 0)..][..PAGE_LEN];
                 if let Some(leaf) = (skipped..PAGE_LEN).find(|leaf| entries[*leaf] != NIL) {
-                    let offset = (root << ROOT_SHIFT | directory << PAGE_BITS | leaf) as u64;
-                    return Some((self.base + offset, OrderHandle::new(entries[leaf])?));
+                    let (block, root) = (root / (BLOCK_ROOTS + GAP), root % (BLOCK_ROOTS + GAP));
+                    let offset = block << BLOCK_SHIFT | root << ROOT_SHIFT | directory << PAGE_BITS | leaf;
+                    return Some((self.base + offset as u64, OrderHandle::new(entries[leaf])?));
                 }
             }
         }
@@ -197,7 +210,7 @@ impl PageIndex {
     fn path(&self, id: u64) -> Option<Path> {
         // An id below the base becomes a very large offset, which is outside the blocks.
         let offset = id.wrapping_sub(self.base);
-        let root = (offset >> ROOT_SHIFT) as usize;
+        let root = root_of(offset);
         (root < self.root.len()).then_some(Path {
             block: (offset >> BLOCK_SHIFT) as usize,
             root,
@@ -244,9 +257,9 @@ impl PageIndex {
             self.root[path.root] = self.take_page(path.block)?;
         }
         let leaf = self.take_page(path.block)?;
-        let directory = self.root[path.root] as usize;
-        self.pages[directory * PAGE_LEN + path.directory] = leaf;
-        self.used[directory] += 1;
+        let directory = self.root[path.root];
+        self.pages[entry(directory, path.directory)] = leaf;
+        self.used[directory as usize] += 1;
         Some(leaf)
     }
 
@@ -258,8 +271,9 @@ impl PageIndex {
 
     #[inline(always)]
     fn release(&mut self, id: u64, leaf: u32) {
-        self.used[leaf as usize] -= 1;
-        if self.used[leaf as usize] == 0 {
+        let used = &mut self.used[leaf as usize];
+        *used -= 1;
+        if *used == 0 {
             self.release_pages(id, leaf);
         }
     }

@@ -49,8 +49,9 @@ use crate::{
 /// Sequence of a slot that was never written. Not zero, so that creation writes to every page.
 const NEVER_WRITTEN: u64 = u64::MAX;
 
-/// Number of slots from the next slot to write, which the consumer polls, to the slot that is prefetched.
-const AHEAD: u64 = 2;
+/// Number of slots from a written slot to the one that is then prefetched. The consumer polls the slot between
+/// them that is written next.
+const AHEAD: usize = 3;
 
 #[repr(C, align(64))]
 struct Slot<T> {
@@ -68,6 +69,8 @@ struct Shared<T> {
     consumer_dropped: AtomicBool,
     /// Waker of the consumer's thread, if that thread sleeps when idle.
     waker: OnceLock<Waker>,
+    /// The ring's slots, then [`AHEAD`] slots that are only prefetched, so that the address of a prefetch needs
+    /// no mask. The first slots of a lap are written without a prefetch.
     slots: Box<[Slot<T>]>,
 }
 
@@ -84,7 +87,7 @@ unsafe impl<T: Send> Sync for Shared<T> {}
 #[must_use]
 pub fn channel<T: Copy + Send>(capacity: usize) -> (Producer<T>, Consumer<T>) {
     let capacity = ring_capacity(capacity);
-    let slots: Box<[Slot<T>]> = (0..capacity)
+    let slots: Box<[Slot<T>]> = (0..capacity + AHEAD)
         .map(|_| Slot {
             sequence: AtomicU64::new(NEVER_WRITTEN),
             item: UnsafeCell::new(MaybeUninit::uninit()),
@@ -125,12 +128,6 @@ unsafe impl<T: Send> Sync for Slots<T> {}
 impl<T> Slots<T> {
     const fn capacity(self) -> u64 {
         self.mask + 1
-    }
-
-    /// Prefetches a slot for writing.
-    #[inline(always)]
-    fn prefetch(self, position: u64) {
-        cpu::prefetch_write_ahead(self.first.as_ptr(), (position & self.mask) as usize);
     }
 
     /// Returns the slot of a position.
@@ -174,7 +171,7 @@ impl<T: Copy + Send> Producer<T> {
         });
         slot.sequence.store(self.position, Ordering::Release);
         self.position += 1;
-        self.slots.prefetch(self.position + AHEAD);
+        cpu::prefetch_write_ahead(slot, AHEAD);
         if let Some(waker) = self.shared.waker.get() {
             waker.wake_if_asleep();
         }

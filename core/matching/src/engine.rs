@@ -99,7 +99,7 @@ impl<B: OrderBooks<Owner>> Engine<B> {
         } else if let CommandKind::Order(OrderRequest::Cancel(request)) = &command.kind {
             matcher.orders.cancel(request, &mut context);
         } else {
-            apply_other(matcher, &mut context);
+            apply_other(matcher, &mut context.reborrow());
         }
     }
 

@@ -25,6 +25,13 @@ pub(super) struct Context<'a, L> {
 }
 
 impl<L: EventListener> Context<'_, L> {
+    /// A context for a call out of line. Passing the caller's own would force it into memory, also for the
+    /// commands that make no such call.
+    #[inline(always)]
+    pub(super) const fn reborrow(&mut self) -> Context<'_, L> {
+        Context { command: self.command, out: self.out, progress: self.progress }
+    }
+
     /// Sends the command's first response to the session that sent the command.
     #[inline]
     pub(super) fn reply(&mut self, kind: OrderEventKind) {

@@ -53,7 +53,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
                 context.reply(OrderEventKind::Accepted { order: *order, order_id: id, state });
                 self.work(Incoming { order, id, limit, executed: 0, replaced: None }, context);
             }
-            None => self.enter_special(order, context),
+            None => self.enter_special(order, &mut context.reborrow()),
         }
     }
 
@@ -257,11 +257,12 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     fn work(&mut self, incoming: Incoming<'_>, context: &mut Context<impl EventListener>) {
         let Incoming { order, id, limit, executed, replaced } = incoming;
         if self.orders.books.would_trade(order.instrument, order.side, limit) {
-            self.take(order, id, limit, executed, replaced, context);
+            self.take(order, id, limit, executed, replaced, &mut context.reborrow());
         } else if order.time_in_force == TimeInForce::Day {
             self.rest(incoming, context);
         } else {
-            self.cancel_rest(order, executed, replaced, CancelReason::ImmediateOrCancel, context);
+            let reason = CancelReason::ImmediateOrCancel;
+            self.cancel_rest(order, executed, replaced, reason, &mut context.reborrow());
         }
     }
 

@@ -147,7 +147,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
     ) -> Option<Session> {
         let used = self.sessions.use_number(context.command.session, user_ref);
         if used.is_none() {
-            self.reject_number(user_ref, client_order_id, context);
+            self.reject_number(user_ref, client_order_id, &mut context.reborrow());
         }
         used
     }

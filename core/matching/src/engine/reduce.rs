@@ -22,7 +22,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         let CancelOrder { user_ref, qty } = *request;
         let session = context.command.session;
         if !qty.is_zero() {
-            return self.reduce_to(user_ref, qty, context);
+            return self.reduce_to(user_ref, qty, &mut context.reborrow());
         }
         // One walk of the index finds the order and removes it.
         match self.index.remove(order_key(session, user_ref)) {
@@ -95,7 +95,7 @@ impl<B: OrderBooks<Owner>> OpenOrders<B> {
         context: &mut Context<impl EventListener>,
     ) {
         if is_special(handle) {
-            return self.close_special(handle, name, is_reply, reason, context);
+            return self.close_special(handle, name, is_reply, reason, &mut context.reborrow());
         }
         let (session, user_ref) = name;
         let order = self.books.remove(handle);
