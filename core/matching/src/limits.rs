@@ -14,7 +14,7 @@ pub struct EngineLimits {
     pub max_open_orders_per_session: u32,
     /// Number of sessions; their ids are below it. Requests of others are rejected as `NotAuthorised`.
     pub max_sessions: u16,
-    /// Maximum number of index pages in use: 1024 `UserRefNum`s in 4 KiB each. At the bound an order that
+    /// Maximum number of index pages in use: 1024 `UserRefNum`s in 4,160 bytes each. At the bound an order that
     /// may rest is rejected with `BookFull`. A page serves neighbouring `UserRefNum`s of one session and is
     /// in use while one of its orders is open.
     pub max_index_pages: u32,

@@ -121,18 +121,38 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     #[inline(never)]
     pub(super) fn replace(&mut self, request: &ReplaceOrder, context: &mut Context<impl EventListener>) {
         let session = context.command.session;
-        if self.orders.use_number(request.user_ref, &request.client_order_id, context).is_none() {
+        let Some(owner) = self.orders.use_number(request.user_ref, &request.client_order_id, context) else {
             return;
+        };
+        let reject = |reason, context: &mut Context<_>| {
+            context.reject(request.user_ref, reason, request.client_order_id);
+        };
+        let Some(old) = self.orders.open_order(session, request.orig_user_ref) else {
+            return reject(RejectReason::UnknownOrder, context);
+        };
+        let order = request.entered(old.instrument, old.side, old.capacity, old.cross_type);
+        let leaves = Qty(request.qty.0.saturating_sub(old.executed));
+        let mut plain_limit = None;
+        if owner.max_plain_orders > 0 {
+            plain_limit = self.plain_limit(session, &order, leaves);
         }
-        match self.check_replace(session, request, context.command.ts) {
-            Ok((old, order, limit)) if request.qty.0 > old.executed => {
-                self.replace_with(&old, &order, limit, context);
+        let limit = match plain_limit {
+            Some(limit) => {
+                debug_assert_eq!(
+                    self.check_replacement(session, &old, &order, leaves, context.command.ts),
+                    Ok(limit)
+                );
+                limit
             }
-            Ok((old, ..)) => {
-                self.orders.cancel_whole((session, old.user_ref), true, CancelReason::User, context);
-            }
-            Err(reason) => context.reject(request.user_ref, reason, request.client_order_id),
+            None => match self.check_replacement(session, &old, &order, leaves, context.command.ts) {
+                Ok(limit) => limit,
+                Err(reason) => return reject(reason, context),
+            },
+        };
+        if leaves.is_zero() {
+            return self.orders.cancel_whole((session, old.user_ref), true, CancelReason::User, context);
         }
+        self.replace_with(&old, &order, limit, plain_limit.is_some(), context);
     }
 
     fn replace_with(
@@ -140,6 +160,7 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         old: &OpenOrder,
         order: &EnterOrder,
         limit: Price,
+        is_plain: bool,
         context: &mut Context<impl EventListener>,
     ) {
         let session = context.command.session;
@@ -155,7 +176,8 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         let executed = old.executed;
         failpoint!(ReplaceForgetsExecuted: executed = 0);
         let replaced = removed.displayed;
-        if self.is_plain(session, order) && replaced.is_some() {
+        // A removed special order may have made its instrument plain; the slow path gives the same results.
+        if is_plain && replaced.is_some() {
             return self.work(Incoming { order, id: order_id, limit, executed, replaced }, context);
         }
         let in_flight = InFlightOrder::new(*order, session, order_id, limit, executed);
@@ -167,6 +189,19 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
     /// `None` sends the order to [`Matcher::check_entry`], which accepts or refuses all others.
     #[inline(always)]
     fn check_plain(&self, session: SessionId, owner: &Session, order: &EnterOrder) -> Option<Price> {
+        if owner.open_orders >= owner.max_plain_orders
+            || order.time_in_force != TimeInForce::Ioc
+                && self.orders.books.order_count() >= self.orders.limits.max_open_orders
+        {
+            return None;
+        }
+        self.plain_limit(session, order, order.qty)
+    }
+
+    /// As [`Matcher::check_plain`], for a session without rules, with open quantity `leaves`. Does not check
+    /// whether the books have capacity.
+    #[inline(always)]
+    fn plain_limit(&self, session: SessionId, order: &EnterOrder, leaves: Qty) -> Option<Price> {
         let listing = self.orders.listings.find(order.instrument)?;
         // `Day` and `Ioc` are the first two variants.
         if !listing.is_plain
@@ -177,31 +212,17 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
             return None;
         }
         let is_ioc = order.time_in_force == TimeInForce::Ioc;
-        if !(order.min_qty.is_zero() || is_ioc && order.min_qty <= order.qty) {
-            return None;
-        }
-        if owner.open_orders >= owner.max_plain_orders {
+        if !(order.min_qty.is_zero() || is_ioc && order.min_qty <= leaves) {
             return None;
         }
         if is_ioc {
             if order.price == Price::MARKET {
                 return Some(listing.limit_of(order.price, order.side));
             }
-        } else if self.orders.books.order_count() >= self.orders.limits.max_open_orders
-            || !self.orders.index.has_capacity(order_key(session, order.user_ref))
-        {
+        } else if !self.orders.index.has_capacity(order_key(session, order.user_ref)) {
             return None;
         }
         listing.grid.has_price(order.price).then_some(order.price)
-    }
-
-    /// True when a replacement with valid parameters may take the fast path for plain orders.
-    fn is_plain(&self, session: SessionId, order: &EnterOrder) -> bool {
-        let is_plain = self.orders.listings.find(order.instrument).is_some_and(|listing| listing.is_plain);
-        is_plain
-            && self.orders.sessions.session(session).max_plain_orders > 0
-            && order.special.is_none()
-            && matches!(order.time_in_force, TimeInForce::Day | TimeInForce::Ioc)
     }
 
     /// Checks a new order; returns the limit price for matching, or the reason for a refusal.
@@ -216,22 +237,23 @@ impl<B: OrderBooks<Owner>> Matcher<B> {
         self.check_capacity(session, order).map(|()| limit)
     }
 
-    /// Checks a replacement. Returns the open order, the new order, and the new order's limit for matching.
-    fn check_replace(
+    /// Checks a replacement of `old`; `leaves` is the open quantity of the new order. Returns its limit price for
+    /// matching.
+    #[inline(never)]
+    fn check_replacement(
         &self,
         session: SessionId,
-        request: &ReplaceOrder,
+        old: &OpenOrder,
+        order: &EnterOrder,
+        leaves: Qty,
         now: Nanos,
-    ) -> Result<(OpenOrder, EnterOrder, Price), RejectReason> {
-        let old = self.orders.open_order(session, request.orig_user_ref).ok_or(RejectReason::UnknownOrder)?;
-        let order = request.entered(old.instrument, old.side, old.capacity, old.cross_type);
-        let leaves = Qty(request.qty.0.saturating_sub(old.executed));
-        let limit = self.check_parameters(&order, leaves, now)?;
-        self.orders.sessions.check(session, &order, limit)?;
-        if can_rest(&order) && !self.orders.has_capacity(session, &order, Some(&old)) {
+    ) -> Result<Price, RejectReason> {
+        let limit = self.check_parameters(order, leaves, now)?;
+        self.orders.sessions.check(session, order, limit)?;
+        if can_rest(order) && !self.orders.has_capacity(session, order, Some(old)) {
             return Err(RejectReason::BookFull);
         }
-        Ok((old, order, limit))
+        Ok(limit)
     }
 
     fn check_parameters(&self, order: &EnterOrder, leaves: Qty, now: Nanos) -> Result<Price, RejectReason> {
