@@ -1,7 +1,8 @@
 //! Reading of a long log by a separate thread.
 
-use std::sync::mpsc::sync_channel;
+use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use tickpath_types::Sequence;
 
@@ -11,6 +12,9 @@ use crate::{OpenError, Reader, Record, Storage};
 const BATCH_LEN: usize = 512;
 /// Number of batches in use.
 const BATCHES: usize = 4;
+/// Time that a thread waits for the other one without sleeping. Batches are faster than a virtual CPU wakes up, while a
+/// disk may take longer than this.
+const AWAKE: Duration = Duration::from_millis(1);
 /// Number of records from which a second thread is worth its start.
 const LONG: u64 = 16 * BATCH_LEN as u64;
 
@@ -64,7 +68,7 @@ fn on_two_threads<T: Send, E: Send>(
     }
     thread::scope(|scope| {
         let read = move || {
-            for mut batch in to_fill {
+            while let Some(mut batch) = receive(&to_fill) {
                 let filled = fill(&mut batch);
                 let is_last = filled.is_err() || batch.len() < BATCH_LEN;
                 // After an error of `accept`, the batch has no receiver.
@@ -75,7 +79,7 @@ fn on_two_threads<T: Send, E: Send>(
             Ok(())
         };
         let reading = thread::Builder::new().name("read-ahead".to_owned()).spawn_scoped(scope, read).ok()?;
-        let accepted = to_accept.iter().try_for_each(|batch| {
+        let accepted = std::iter::from_fn(|| receive(&to_accept)).try_for_each(|batch| {
             accept(&batch)?;
             // Fails only after the last batch.
             empty.send(batch).ok();
@@ -85,4 +89,17 @@ fn on_two_threads<T: Send, E: Send>(
         let read = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Some(accepted.and(read))
     })
+}
+
+/// The next item; `None` if there are no more.
+fn receive<T>(items: &Receiver<T>) -> Option<T> {
+    let start = Instant::now();
+    loop {
+        match items.try_recv() {
+            Ok(item) => return Some(item),
+            Err(TryRecvError::Disconnected) => return None,
+            Err(TryRecvError::Empty) if start.elapsed() < AWAKE => thread::yield_now(),
+            Err(TryRecvError::Empty) => return items.recv().ok(),
+        }
+    }
 }

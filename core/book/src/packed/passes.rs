@@ -4,7 +4,7 @@
 //! and new orders' levels; the orders' levels and neighbours; the last orders of levels. The last pass applies
 //! the changes. Usually a CPU can predict all its branches but two: whether an order is added, and whether it
 //! replaces another. A change that is not ordinary leaves it before its first write. `apply_outside` applies most of
-//! those, without unchecked accesses.
+//! those; it checks the indices of levels.
 //!
 //! # Safety
 //!
