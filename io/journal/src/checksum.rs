@@ -8,10 +8,6 @@
 
 /// Length, in bytes, from which computing three parts in parallel is faster than one pass.
 const LONG: usize = 1024;
-/// Number of words of 8 bytes in the record of an order, after its checksum and length.
-const ORDER_WORDS: usize = 12;
-/// The same for a cancel. Nearly all records of a venue's log are of these two lengths.
-const CANCEL_WORDS: usize = 7;
 
 /// Returns the CRC-32C (Castagnoli) of `bytes`, continued from `seed`.
 #[inline]
@@ -47,6 +43,11 @@ fn by_instruction(_: u32, _: &[u8]) -> Option<u32> {
 #[target_feature(enable = "sse4.2")]
 fn by_words(seed: u32, bytes: &[u8]) -> u32 {
     use std::arch::x86_64::{_mm_crc32_u8, _mm_crc32_u32, _mm_crc32_u64};
+
+    /// Number of words of 8 bytes in the record of an order, after its checksum and length.
+    const ORDER_WORDS: usize = 12;
+    /// The same for a cancel. Nearly all records of a venue's log are of these two lengths.
+    const CANCEL_WORDS: usize = 7;
 
     let add = |crc: u64, word: &[u8; 8]| _mm_crc32_u64(crc, u64::from_le_bytes(*word));
     let mut crc = !seed;
