@@ -1,22 +1,21 @@
 //! Reading of a long log by a separate thread.
 
-use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
+use std::sync::mpsc::{self, sync_channel};
 use std::thread;
-use std::time::{Duration, Instant};
 
 use tickpath_types::Sequence;
 
 use crate::{OpenError, Reader, Record, Storage};
 
-/// Number of records in a batch. Their items fit into a core's second-level cache.
-const BATCH_LEN: usize = 512;
-/// Number of batches in use.
-const BATCHES: usize = 4;
-/// Time that a thread waits for the other one without sleeping. Batches are faster than a virtual CPU wakes up, while a
-/// disk may take longer than this.
-const AWAKE: Duration = Duration::from_millis(1);
+/// Number of records in a batch.
+const BATCH_LEN: usize = 256;
+/// Number of batches that the reading thread gets back at once. Meanwhile it sleeps, since a thread that waits awake would
+/// slow down the other one if both share a physical core; to wake it for each batch would take longer than the batch.
+const GROUP_LEN: usize = 8;
+/// Number of groups of batches. While one is filled, the other one is accepted.
+const GROUPS: usize = 2;
 /// Number of records from which a second thread is worth its start.
-const LONG: u64 = 16 * BATCH_LEN as u64;
+const LONG: u64 = 1 << 13;
 
 /// Reads the records from the reader's position up to `last`, and passes what `decode` makes of them to `accept`, in
 /// order and in batches. `decode` appends one item for each record.
@@ -61,14 +60,15 @@ fn on_two_threads<T: Send, E: Send>(
     fill: &mut (impl FnMut(&mut Vec<T>) -> Result<(), E> + Send),
     accept: &mut impl FnMut(&[T]) -> Result<(), E>,
 ) -> Option<Result<(), E>> {
-    let (full, to_accept) = sync_channel(BATCHES);
-    let (empty, to_fill) = sync_channel(BATCHES);
-    for _ in 0..BATCHES {
-        empty.send(Vec::with_capacity(BATCH_LEN)).ok()?;
+    let (full, to_accept) = sync_channel(GROUPS * GROUP_LEN);
+    let (empty, to_fill) = sync_channel(GROUPS);
+    for _ in 0..GROUPS {
+        empty.send((0..GROUP_LEN).map(|_| Vec::with_capacity(BATCH_LEN)).collect()).ok()?;
     }
     thread::scope(|scope| {
         let read = move || {
-            while let Some(mut batch) = receive(&to_fill) {
+            let groups: mpsc::IntoIter<Vec<Vec<T>>> = to_fill.into_iter();
+            for mut batch in groups.flatten() {
                 let filled = fill(&mut batch);
                 let is_last = filled.is_err() || batch.len() < BATCH_LEN;
                 // After an error of `accept`, the batch has no receiver.
@@ -79,27 +79,18 @@ fn on_two_threads<T: Send, E: Send>(
             Ok(())
         };
         let reading = thread::Builder::new().name("read-ahead".to_owned()).spawn_scoped(scope, read).ok()?;
-        let accepted = std::iter::from_fn(|| receive(&to_accept)).try_for_each(|batch| {
+        let mut accepted_batches = Vec::with_capacity(GROUP_LEN);
+        let accepted = to_accept.iter().try_for_each(|batch| {
             accept(&batch)?;
-            // Fails only after the last batch.
-            empty.send(batch).ok();
+            accepted_batches.push(batch);
+            if accepted_batches.len() == GROUP_LEN {
+                // Fails only after the last batch.
+                empty.send(std::mem::replace(&mut accepted_batches, Vec::with_capacity(GROUP_LEN))).ok();
+            }
             Ok(())
         });
         drop((to_accept, empty));
         let read = reading.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         Some(accepted.and(read))
     })
-}
-
-/// The next item; `None` if there are no more.
-fn receive<T>(items: &Receiver<T>) -> Option<T> {
-    let start = Instant::now();
-    loop {
-        match items.try_recv() {
-            Ok(item) => return Some(item),
-            Err(TryRecvError::Disconnected) => return None,
-            Err(TryRecvError::Empty) if start.elapsed() < AWAKE => thread::yield_now(),
-            Err(TryRecvError::Empty) => return items.recv().ok(),
-        }
-    }
 }
