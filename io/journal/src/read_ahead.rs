@@ -11,7 +11,7 @@ use crate::{OpenError, Reader, Record, Storage};
 const BATCH_LEN: usize = 256;
 /// Number of batches that the reading thread gets back at once. Meanwhile it sleeps, since a thread that waits awake would
 /// slow down the other one if both share a physical core; to wake it for each batch would take longer than the batch.
-const GROUP_LEN: usize = 8;
+const GROUP_LEN: usize = 16;
 /// Number of groups of batches. While one is filled, the other one is accepted.
 const GROUPS: usize = 2;
 /// Number of records from which a second thread is worth its start.
