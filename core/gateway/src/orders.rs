@@ -265,7 +265,9 @@ impl Orders {
             })?;
         }
         if self.by_gateway.insert(gateway_id, handle).is_err() {
-            client_key.map(|key| self.by_client.remove(key));
+            if let Some(key) = client_key {
+                self.by_client.remove(key);
+            }
             return Err(NoRoom::Full);
         }
         self.free.pop();
