@@ -47,7 +47,7 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
 )];
 
 /// Number of requests that the feeder adds to the venue's ring in one duty cycle.
-const REQUESTS_PER_CYCLE: usize = 64;
+const REQUESTS_PER_CYCLE: usize = 512;
 /// Maximum time of a round's venue.
 const TIMEOUT: Duration = Duration::from_secs(60);
 /// Interval at which the measuring thread, which sleeps, checks whether the venue has ended its work.
