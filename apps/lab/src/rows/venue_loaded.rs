@@ -1,7 +1,12 @@
 //! Response of the venue under load: orders are due at random times, whether or not the venue is ready.
 
+use std::collections::HashMap;
+use std::time::Duration;
+
 use tickpath_agent::IdleStrategy;
-use tickpath_exchange::{Endpoints, Venue, VenueSettings};
+use tickpath_exchange::{Endpoints, Venue, VenueSettings, VenueTracer, VenueTracers};
+use tickpath_lockfree::records;
+use tickpath_timing::{Hop, Stamp, StampKind, Trace, TraceId};
 use tickpath_trader::OrderEntry;
 use tickpath_types::{InstrumentTable, OrderEventKind, OrderRequest, OrderState, Rng};
 
@@ -39,6 +44,13 @@ pub(super) const MEASUREMENTS: &[Measurement] = &[on_two_cores(
         row("venue_response_loaded_80", "us")
             .note("the same at 80% of venue_capacity, p50")
             .limit("venue_response_and_write"),
+        row("venue_part_loaded_50", "us")
+            .note(
+                "of the orders at 50% the venue's part, as in the limit but with the wait for the venue's read: from \
+                 the order's arrival at the venue's socket until the write of its answer has returned (T6t), p50",
+            )
+            .limit("venue_response_and_write")
+            .goal(Goal::RatioAtMost(2.0)),
     ],
     open,
 )];
@@ -53,6 +65,8 @@ const ORDERS_PER_WRITE: usize = 32;
 const RETAINED: usize = 2 * IN_FLIGHT;
 /// The loads, in percent of the capacity.
 const LOADS: [u64; 3] = [20, 50, 80];
+/// Maximum number of the order server's stamps of an order.
+const STAMPS_PER_ORDER: usize = 8;
 /// One in this many of a run's first orders is for warm-up and not counted.
 const WARM_UP_SHARE: usize = 10;
 
@@ -64,46 +78,102 @@ fn open(lab: &Lab<'_>) -> anyhow::Result<Round> {
         let limit = response + write;
         let note = format!("response {response:.2} us, write {write:.2} us");
         // All orders are due at the start, so the client sends as fast as the venue answers.
-        let capacity = run(context, None)?.per_second;
+        let capacity = run(context, None, NO_TRACERS)?.per_second();
         let loads =
-            in_turn::<_, 3>(&mut round, |place| run(context, Some(capacity * LOADS[place] as f64 / 100.0)))?;
-        let [low, middle, high] = loads.map(|load| Sample {
+            in_turn::<_, 3>(&mut round, |place| load(context, capacity * LOADS[place] as f64 / 100.0))?;
+        let sample = |[p50, p99, p999]: [f64; 3], more: String| Sample {
             limit: Some(limit),
-            ..Sample::with_note(
-                load.p50_us,
-                format!(
-                    "p99 {:.1} us, p99.9 {:.1} us, {:.0} k/s",
-                    load.p99_us,
-                    load.p999_us,
-                    load.per_second / 1_000.0
-                ),
-            )
-        });
-        Ok([(capacity / 1_000.0).into(), Sample::with_note(limit, note), low, middle, high])
+            ..Sample::with_note(p50, format!("p99 {p99:.1} us, p99.9 {p999:.1} us{more}"))
+        };
+        let venue_part = sample(loads[1].venue_part_us, String::new());
+        let [low, middle, high] =
+            loads.map(|load| sample(load.answer_us, format!(", {:.0} k/s", load.per_second / 1_000.0)));
+        Ok([(capacity / 1_000.0).into(), Sample::with_note(limit, note), low, middle, high, venue_part])
     })
 }
 
-/// Times from due time to answer, in microseconds, and the rate of answers.
+/// Medians, 99th and 99.9th percentiles, in microseconds, and the rate of answers.
 #[derive(Clone, Copy, Default)]
 struct Load {
-    p50_us: f64,
-    p99_us: f64,
-    p999_us: f64,
+    /// From an order's due time to its answer.
+    answer_us: [f64; 3],
+    /// From an order's arrival at the venue to the return of its answer's write.
+    venue_part_us: [f64; 3],
     per_second: f64,
 }
 
+/// The orders of a run, each with its place in the vectors.
+struct Orders {
+    /// Ticks from due time to answer.
+    answer: Vec<u64>,
+    /// Ticks at which the client's write of the order had returned.
+    written: Vec<u64>,
+    elapsed: Nanos,
+}
+
+impl Orders {
+    fn per_second(&self) -> f64 {
+        self.answer.len() as f64 * 1e9 / self.elapsed.0 as f64
+    }
+}
+
+/// Runs a venue with stamps, and a client whose orders are due `per_second`.
+fn load(context: &Context, per_second: f64) -> anyhow::Result<Load> {
+    let count = context.effort.count(ORDERS);
+    // Nothing is drained during the run, since that would delay the client.
+    let (order_server, mut stamps) = Trace::new(count * STAMPS_PER_ORDER);
+    let [matcher, publisher] = [(); 2].map(|()| Trace::new(1).0);
+    let orders = run(context, Some(per_second), VenueTracers { order_server, matcher, publisher })?;
+    let venue_part = venue_part(&mut stamps, &orders.written)?;
+    let quantiles_us = |mut ticks: Vec<u64>| {
+        let counted = &mut ticks[count / WARM_UP_SHARE..];
+        [0.5, 0.99, 0.999].map(|wanted| context.quantile_ns(counted, wanted) / 1_000.0)
+    };
+    let per_second = orders.per_second();
+    Ok(Load { answer_us: quantiles_us(orders.answer), venue_part_us: quantiles_us(venue_part), per_second })
+}
+
+/// Returns the venue's part of each order's time, in ticks. `written` has the times at which the client's writes
+/// had returned.
+fn venue_part(stamps: &mut records::Consumer<Stamp>, written: &[u64]) -> anyhow::Result<Vec<u64>> {
+    let place = |token: u64| (token as u32 as usize) - 1;
+    let mut arrived = written.to_vec();
+    let (mut commands, mut parts) = (HashMap::new(), vec![0; written.len()]);
+    stamps.drain(usize::MAX, |stamp| match stamp.decode() {
+        // The kernel's time is that of the last byte read at once, so the order may have arrived before; so it has
+        // when its write had returned.
+        Some(StampKind::Hop { hop: Hop::T1k, id, tsc }) => arrived[place(id)] = arrived[place(id)].min(tsc),
+        Some(StampKind::CommandFromToken(command, token)) => {
+            commands.insert(command.bits(), place(token.bits()));
+        }
+        Some(StampKind::Hop { hop: Hop::T6t, id, tsc }) => {
+            if let Some(place) = commands.get(&id) {
+                parts[*place] = tsc.saturating_sub(arrived[*place]);
+            }
+        }
+        _ => {}
+    });
+    let unstamped = parts.iter().filter(|part| **part == 0).count();
+    ensure!(stamps.dropped() == 0 && unstamped == 0, "{unstamped} orders have no stamps of their answers");
+    Ok(parts)
+}
+
 /// Runs a venue, and a client whose orders are due `per_second`; `None`: all are due at the start.
-fn run(context: &Context, per_second: Option<f64>) -> anyhow::Result<Load> {
+fn run<T: VenueTracer>(
+    context: &Context,
+    per_second: Option<f64>,
+    tracers: VenueTracers<T>,
+) -> anyhow::Result<Orders> {
     let instruments = instruments(1);
     let count = context.effort.count(ORDERS);
     let settings =
         VenueSettings { retained_responses: RETAINED, ..venue::settings(instruments.clone(), count as u32)? };
-    let Venue { agents, endpoints, view, .. } = Venue::build(&settings, context.clock, NO_TRACERS)?;
-    let load = venue::run_with_venue(context, IdleStrategy::Spin, agents, |stop| {
+    let Venue { agents, endpoints, view, .. } = Venue::build(&settings, context.clock, tracers)?;
+    let orders = venue::run_with_venue(context, IdleStrategy::Spin, agents, |stop| {
         trade(context, endpoints, instruments, stop, &schedule(context, count, per_second))
     })?;
     venue::check_final_state(&view, count as u64)?;
-    Ok(load)
+    Ok(orders)
 }
 
 /// Returns the due times of the orders, in ticks after the start: exponential gaps with the mean of the rate.
@@ -126,28 +196,23 @@ fn trade(
     instruments: InstrumentTable,
     stop: &StopSignal,
     due: &[u64],
-) -> anyhow::Result<Load> {
+) -> anyhow::Result<Orders> {
     let clock = context.clock;
     let mut entry =
         venue::log_in(endpoints.order_entry, USER, instruments, &mut RunningVenue { clock, stop })?;
     let start = clock.ticks();
-    let mut client =
-        OpenLoop { context, due, start, sent: 0, ticks: Vec::with_capacity(due.len()), wrong: 0 };
+    let [ticks, written] = [(); 2].map(|()| Vec::with_capacity(due.len()));
+    let mut client = OpenLoop { context, due, start, sent: 0, ticks, written, wrong: 0 };
     // The timeout of a wait is for one answer, so each wait ends with an answer.
     while client.ticks.len() < due.len() {
         wait_for(stop, || Ok((client.step(&mut entry)? > 0).then_some(())))?;
         ensure!(client.wrong == 0, "{} orders were not accepted in their order", client.wrong);
     }
     let elapsed = clock.ticks_to_nanos(clock.ticks() - start);
+    // Give the venue time to write its last stamps before it is stopped.
+    std::thread::sleep(Duration::from_millis(1));
     entry.logout(clock.now());
-    let mut ticks = client.ticks.split_off(due.len() / WARM_UP_SHARE);
-    let mut quantile_us = |wanted| context.quantile_ns(&mut ticks, wanted) / 1_000.0;
-    Ok(Load {
-        p50_us: quantile_us(0.5),
-        p99_us: quantile_us(0.99),
-        p999_us: quantile_us(0.999),
-        per_second: due.len() as f64 * 1e9 / elapsed.0 as f64,
-    })
+    Ok(Orders { answer: client.ticks, written: client.written, elapsed })
 }
 
 /// A client that sends its orders at their due times.
@@ -159,6 +224,8 @@ struct OpenLoop<'a> {
     sent: usize,
     /// Ticks from due time to answer of each answered order.
     ticks: Vec<u64>,
+    /// Ticks at which the write of each sent order had returned.
+    written: Vec<u64>,
     /// Number of answers other than the acceptance of the next order.
     wrong: u64,
 }
@@ -175,6 +242,9 @@ impl OpenLoop<'_> {
         }
         let now = clock.now();
         entry.flush(now)?;
+        if self.written.len() < self.sent {
+            self.written.resize(self.sent, clock.ticks());
+        }
         let answers = entry.poll(
             now,
             self,
