@@ -180,13 +180,14 @@ fn the_whole_venue_is_measured_beside_matching() {
 #[test]
 fn responses_are_measured_under_load() {
     check(
-        &["venue_response_loaded", "venue_capacity"],
+        &["venue_response_loaded", "venue_part", "venue_capacity"],
         &[
             "venue_capacity",
             "venue_response_and_write",
             "venue_response_loaded_20",
             "venue_response_loaded_50",
             "venue_response_loaded_80",
+            "venue_part_loaded_50",
         ],
     );
 }

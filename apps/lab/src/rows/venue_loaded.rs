@@ -1,7 +1,6 @@
 //! Response of the venue under load: orders are due at random times, whether or not the venue is ready.
 
 use std::collections::HashMap;
-use std::time::Duration;
 
 use tickpath_agent::IdleStrategy;
 use tickpath_exchange::{Endpoints, Venue, VenueSettings, VenueTracer, VenueTracers};
@@ -209,8 +208,6 @@ fn trade(
         ensure!(client.wrong == 0, "{} orders were not accepted in their order", client.wrong);
     }
     let elapsed = clock.ticks_to_nanos(clock.ticks() - start);
-    // Give the venue time to write its last stamps before it is stopped.
-    std::thread::sleep(Duration::from_millis(1));
     entry.logout(clock.now());
     Ok(Orders { answer: client.ticks, written: client.written, elapsed })
 }
