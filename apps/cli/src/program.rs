@@ -29,7 +29,12 @@ pub struct Separate {
 }
 
 /// All commands that are separate programs.
-pub const SEPARATE: [Separate; 8] = [
+pub const SEPARATE: [Separate; 9] = [
+    Separate {
+        name: "backtest",
+        about: "Run a strategy on a recorded file, and report its orders, fills and P&L",
+        feature: "data",
+    },
     Separate {
         name: "replay",
         about: "Build full order books from a recorded file, report its contents, and check it for contradictions",

@@ -59,9 +59,11 @@ impl CostMeter {
     }
 }
 
-/// Measures the processing time of each recording in a file, and writes the rows of the tables.
-pub(crate) struct Output<'a> {
+/// Measures the processing time of each recording in a file, writes the rows of the tables, and passes everything to
+/// another listener.
+pub(crate) struct Output<'a, L = ()> {
     pub(crate) exporter: &'a mut Exporter,
+    pub(crate) listener: L,
     /// Two meters for each recording: decoding, and books.
     meters: Vec<[CostMeter; 2]>,
     /// Index of the current recording.
@@ -74,10 +76,18 @@ pub(crate) struct Output<'a> {
     applying: Duration,
 }
 
-impl<'a> Output<'a> {
-    pub(crate) fn new(exporter: &'a mut Exporter) -> Output<'a> {
+impl<'a, L> Output<'a, L> {
+    pub(crate) fn new(exporter: &'a mut Exporter, listener: L) -> Output<'a, L> {
         let (framing, applying) = (Duration::ZERO, Duration::ZERO);
-        Output { exporter, meters: Vec::new(), recording: 0, since: Instant::now(), framing, applying }
+        Output {
+            exporter,
+            listener,
+            meters: Vec::new(),
+            recording: 0,
+            since: Instant::now(),
+            framing,
+            applying,
+        }
     }
 
     /// Ends a step. Its cost is the time since the end of the previous step, less `excluded`.
@@ -103,13 +113,14 @@ impl<'a> Output<'a> {
     }
 }
 
-impl Listener for Output<'_> {
+impl<L: Listener> Listener for Output<'_, L> {
     fn on_recording(&mut self, recording: usize, calendar: &Calendar, price_decimals: u8) {
         self.recording = recording;
         while self.meters.len() <= recording {
             self.meters.push([CostMeter::new(), CostMeter::new()]);
         }
         self.exporter.begin_recording(recording, calendar, price_decimals);
+        self.listener.on_recording(recording, calendar, price_decimals);
     }
 
     fn on_step(&mut self, step: WorkStep) {
@@ -119,26 +130,37 @@ impl Listener for Output<'_> {
     #[inline]
     fn on_message(&mut self, view: &MessageView<'_>, symbol: &str, update: Option<&MarketUpdate>) {
         self.exporter.order(view, symbol, update);
+        self.listener.on_message(view, symbol, update);
     }
 
     #[inline]
     fn on_trade(&mut self, view: &MessageView<'_>, symbol: &str, trade: &TradeInfo) {
         self.exporter.trade(view, symbol, trade);
+        self.listener.on_trade(view, symbol, trade);
     }
 
     #[inline]
     fn on_bbo(&mut self, view: &MessageView<'_>, symbol: &str, bbo: Bbo) {
         self.exporter.bbo(view, symbol, bbo);
+        self.listener.on_bbo(view, symbol, bbo);
     }
 
     #[inline]
     fn wants_books(&self) -> bool {
-        self.exporter.wants_depth()
+        self.exporter.wants_depth() || self.listener.wants_books()
     }
 
     #[inline]
     fn on_book(&mut self, view: &MessageView<'_>, symbol: &str, id: InstrumentId, books: &impl BooksById) {
-        self.exporter.depth(view, symbol, id, books);
+        if self.exporter.wants_depth() {
+            self.exporter.depth(view, symbol, id, books);
+        }
+        self.listener.on_book(view, symbol, id, books);
+    }
+
+    #[inline]
+    fn before_message(&mut self, ts_ns: u64, books: &impl BooksById) {
+        self.listener.before_message(ts_ns, books);
     }
 }
 

@@ -2,14 +2,11 @@
 
 use std::path::Path;
 
-use tickpath_capture::{Format, RecordingFile};
+use tickpath_capture::Format;
 use tickpath_config::Date;
-use tickpath_recording::Pass;
 
-use crate::cost::Output;
 use crate::error::Result;
 use crate::report::FileReport;
-use crate::session::Session;
 
 /// A report for each recording in one file.
 pub(crate) type Reports = Result<Vec<FileReport>>;
@@ -27,6 +24,4 @@ pub(crate) struct FileFormat {
     pub(crate) date_in_name: fn(&Path) -> Option<Date>,
     /// True if a file may come with an order book file, as LOBSTER message files do.
     pub(crate) has_order_book_files: bool,
-    /// Replays one open file.
-    pub(crate) replay: fn(RecordingFile, &mut Session<'_>, Pass<Output<'_>>) -> Reports,
 }

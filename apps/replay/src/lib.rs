@@ -53,5 +53,5 @@ pub use exports::ExportedRows;
 pub use options::{CHECK_EVERY_DEFAULT, DEPTH_DEFAULT, DEPTH_MAX, Exports, ReplayOptions, Speed};
 pub use order_book_rows::RowsReport;
 pub use report::{FileReport, ReplayReport};
-pub use run::{replay, replay_all};
+pub use run::{replay, replay_all, replay_to};
 pub use session::Progress;

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use tickpath_agent::StopSignal;
 use tickpath_capture::{Format, RecordingFile};
-use tickpath_recording::{Error, Pass};
+use tickpath_recording::{Error, Listener, Pass};
 
 use crate::cost::Output;
 use crate::error::ReplayError;
 use crate::exports::{Contents, ExportedRows, Exporter};
+use crate::files;
 use crate::options::{Exports, ReplayOptions};
 use crate::registry::file_format;
 use crate::report::{FileReport, ReplayReport};
@@ -28,6 +29,20 @@ pub fn replay(
     stop: &StopSignal,
     observer: &mut dyn FnMut(&Progress),
 ) -> Result<ReplayReport, ReplayError> {
+    replay_to(path, options, stop, observer, ())
+}
+
+/// Does the same as [`replay()`], and passes all messages, prices and books to a listener.
+///
+/// # Errors
+/// As [`replay()`].
+pub fn replay_to(
+    path: &Path,
+    options: &ReplayOptions,
+    stop: &StopSignal,
+    observer: &mut dyn FnMut(&Progress),
+    listener: impl Listener,
+) -> Result<ReplayReport, ReplayError> {
     let file = match RecordingFile::open_until(path, stop) {
         // A stop request ended the wait for the writer of a pipe.
         Err(_) if stop.is_stopped() => {
@@ -37,7 +52,7 @@ pub fn replay(
     };
     let contents = Contents::of(path, file.format(), options);
     let mut exporter = Exporter::create(&options.exports, options.depth, false, contents)?;
-    let files = replay_into(path, file, options, &mut exporter, stop, observer)?;
+    let files = replay_into(path, file, options, &mut exporter, stop, observer, listener)?;
     let mut report = ReplayReport { files, ..ReplayReport::default() };
     finish_exports(exporter, &mut report)?;
     Ok(report)
@@ -76,7 +91,7 @@ pub fn replay_all(
         let mut observer = |progress: &Progress| observer(&Progress { file: index, ..*progress });
         let result = RecordingFile::open_until(path, stop)
             .map_err(ReplayError::from)
-            .and_then(|file| replay_into(path, file, options, &mut exporter, stop, &mut observer));
+            .and_then(|file| replay_into(path, file, options, &mut exporter, stop, &mut observer, ()));
         match result {
             Ok(found) => report.files.extend(found),
             Err(error @ (ReplayError::Table(_) | ReplayError::Recording(Error::EmptyWindow))) => {
@@ -122,15 +137,16 @@ fn replay_into(
     exporter: &mut Exporter,
     stop: &StopSignal,
     observer: &mut dyn FnMut(&Progress),
+    listener: impl Listener,
 ) -> Result<Vec<FileReport>, ReplayError> {
     let format = file_format(file.format());
     if options.order_book.is_some() && !format.has_order_book_files {
         return Err(ReplayError::NotLobster { file: path.display().to_string() });
     }
     exporter.start_file(path, file.format().is_capture());
-    let pass = Pass::new(options.selection(), Output::new(exporter));
+    let pass = Pass::new(options.selection(), Output::new(exporter, listener));
     let mut session = Session::new(path, file.format(), options, stop, observer);
-    let reports = (format.replay)(file, &mut session, pass)?;
+    let reports = files::replay(file, &mut session, pass)?;
     exporter.check()?;
     Ok(reports)
 }

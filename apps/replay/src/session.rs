@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use tickpath_agent::StopSignal;
 use tickpath_capture::{Format, InputMeter};
-use tickpath_recording::{EndReason, Pass, RecordedProtocol, RecordingReport, Replay, Source};
+use tickpath_recording::{EndReason, Listener, Pass, RecordedProtocol, RecordingReport, Replay, Source};
 
 use crate::cost::{Output, peak_rss_bytes};
 use crate::error::Result;
@@ -69,7 +69,11 @@ impl<'a> Session<'a> {
     ///
     /// # Errors
     /// The error of the first row of a table that could not be written.
-    pub(crate) fn is_over(&mut self, pass: &mut Pass<Output<'_>>, meter: &InputMeter) -> Result<bool> {
+    pub(crate) fn is_over(
+        &mut self,
+        pass: &mut Pass<Output<'_, impl Listener>>,
+        meter: &InputMeter,
+    ) -> Result<bool> {
         pass.listener.exporter.check()?;
         if self.stop.is_stopped() {
             pass.ended.get_or_insert(EndReason::Stopped);
@@ -89,11 +93,11 @@ impl<'a> Session<'a> {
     }
 
     /// True if every message may be applied to the books as soon as it is read: there is no pacing, limit,
-    /// window end, comparison with the reference model, or export of depth.
-    pub(crate) fn may_apply_at_once(&self, pass: &Pass<Output<'_>>) -> bool {
+    /// window end, comparison with the reference model, or listener that needs the books.
+    pub(crate) fn may_apply_at_once(&self, pass: &Pass<Output<'_, impl Listener>>) -> bool {
         let ReplayOptions { limit, to, check_every, .. } = self.options;
         let is_all_selected = limit.is_none() && to.is_none() && check_every.is_none();
-        !self.is_paced() && is_all_selected && !pass.listener.exporter.wants_depth()
+        !self.is_paced() && is_all_selected && !pass.listener.wants_books()
     }
 
     /// True if packets and messages are paced.
@@ -105,7 +109,7 @@ impl<'a> Session<'a> {
     /// stop request.
     pub(crate) fn wait(
         &mut self,
-        pass: &mut Pass<Output<'_>>,
+        pass: &mut Pass<Output<'_, impl Listener>>,
         len: usize,
         ts_of: impl Fn(usize) -> Option<u64>,
     ) -> Option<usize> {
@@ -119,7 +123,7 @@ impl<'a> Session<'a> {
     /// Records the error that ended the reading, or, after a stop request, that the pass was stopped.
     pub(crate) fn read_failed<P: RecordedProtocol>(
         &self,
-        pass: &mut Pass<Output<'_>>,
+        pass: &mut Pass<Output<'_, impl Listener>>,
         replay: &mut Replay<P>,
         error: &impl ToString,
     ) {
@@ -133,7 +137,7 @@ impl<'a> Session<'a> {
     /// Applies messages at their due times.
     pub(crate) fn apply<P: RecordedProtocol>(
         &mut self,
-        pass: &mut Pass<Output<'_>>,
+        pass: &mut Pass<Output<'_, impl Listener>>,
         replay: &mut Replay<P>,
         messages: &[P::Message<'_>],
         source: Source<'_>,
@@ -154,7 +158,7 @@ impl<'a> Session<'a> {
     /// Returns the report on recording `index` of the file, counted from 0.
     pub(crate) fn report(
         &self,
-        pass: &Pass<Output<'_>>,
+        pass: &Pass<Output<'_, impl Listener>>,
         index: usize,
         recording: RecordingReport,
     ) -> FileReport {

@@ -64,6 +64,14 @@ fn write_sum(report: &ReplayReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
     write_exports(&report.exported(), f)
 }
 
+impl FileReport {
+    /// Returns the name of the file's format, such as `DBN, market by order`.
+    #[must_use]
+    pub fn title(&self) -> String {
+        (registry::file_format(self.format).title)(self)
+    }
+}
+
 impl fmt::Display for FileReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write_verdict(self, f)?;
@@ -86,7 +94,7 @@ impl fmt::Display for FileReport {
 }
 
 fn write_head(report: &FileReport, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    let title = (registry::file_format(report.format).title)(report);
+    let title = report.title();
     let symbols = if report.symbol_count == 1 {
         "1 symbol".to_owned()
     } else {

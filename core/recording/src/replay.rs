@@ -194,6 +194,12 @@ impl<P: RecordedProtocol> Replay<P> {
             let first = pass.message_count + 1;
             pass.updates.start(part.len());
             if let Some(books) = books {
+                if let ([message], true) = (part, pass.listener.wants_books())
+                    && self.state.window.contains(P::ts_ns(message))
+                    && !source.is_snapshot::<P>(message)
+                {
+                    pass.listener.before_message(P::ts_ns(message), P::orders(books));
+                }
                 pass.listener.on_step(WorkStep::Other);
                 P::apply(books, first, part, &mut pass.updates);
                 pass.listener.on_step(WorkStep::Applied);

@@ -24,6 +24,13 @@ impl Bbo {
         }
     }
 
+    /// True if the bid is at or above the ask, as before an auction.
+    #[inline]
+    #[must_use]
+    pub const fn is_crossed(&self) -> bool {
+        matches!((self.bid, self.ask), (Some((bid, _)), Some((ask, _))) if bid.0 >= ask.0)
+    }
+
     /// Returns the price between best bid and ask, weighted towards the side with less quantity:
     /// `(bid * ask_qty + ask * bid_qty) / (bid_qty + ask_qty)`.
     ///

@@ -70,6 +70,7 @@ const CRATES: &[(&str, &[&str])] = &[
     ("io/venue-log", &["core/matching", "core/venue", "io/admin", "io/journal"]),
     ("io/shm", &["io/agent"]),
     ("io/web", &["io/net"]),
+    ("apps/backtest", &["apps/replay"]),
     ("apps/cli", &["apps"]),
     ("apps/demo", &["apps/exchange", "apps/feedhandler", "apps/monitor", "apps/trader"]),
     ("apps/deribit-front", &["apps/exchange"]),

@@ -1,6 +1,8 @@
 //! The commands, one file each. Those behind a Cargo feature run in separate programs.
 
 mod admin;
+#[cfg(feature = "data")]
+pub mod backtest;
 pub mod config;
 #[cfg(feature = "data")]
 pub mod convert;

@@ -218,7 +218,7 @@ fn print_warnings(report: &ReplayReport) {
 }
 
 /// Formats the progress, the speed and the remaining time.
-fn progress_text(file_count: usize, progress: &Progress) -> String {
+pub(super) fn progress_text(file_count: usize, progress: &Progress) -> String {
     const MIB: f64 = (1 << 20) as f64;
     let prefix = match file_count {
         1 => String::new(),

@@ -1,7 +1,7 @@
 //! Replays packet captures, pcap and pcapng, with a report for each recording in a capture.
 
 use tickpath_capture::{Format, PacketCounters, Packets, RecordingFile};
-use tickpath_recording::{Captures, Pass, Protocol, UnknownPackets};
+use tickpath_recording::{Captures, Listener, Pass, Protocol, UnknownPackets};
 
 use crate::cost::Output;
 use crate::error::ReplayError;
@@ -23,7 +23,6 @@ const fn capture(format: Format) -> FileFormat {
         has_dates: true,
         date_in_name: |_| None,
         has_order_book_files: false,
-        replay,
     }
 }
 
@@ -31,7 +30,11 @@ const fn name(format: Format) -> &'static str {
     if matches!(format, Format::Pcap) { "pcap" } else { "pcapng" }
 }
 
-fn replay(file: RecordingFile, session: &mut Session<'_>, pass: Pass<Output<'_>>) -> Reports {
+pub(super) fn replay(
+    file: RecordingFile,
+    session: &mut Session<'_>,
+    pass: Pass<Output<'_, impl Listener>>,
+) -> Reports {
     let meter = file.meter().clone();
     let mut packets = Packets::of(file);
     let mut captures = Captures::new(pass, meter.len());

@@ -32,10 +32,13 @@ pub(crate) static DBN: FileFormat = FileFormat {
     has_dates: true,
     date_in_name: |_| None,
     has_order_book_files: false,
-    replay,
 };
 
-fn replay(file: RecordingFile, session: &mut Session<'_>, pass: Pass<Output<'_>>) -> Reports {
+pub(super) fn replay(
+    file: RecordingFile,
+    session: &mut Session<'_>,
+    pass: Pass<Output<'_, impl Listener>>,
+) -> Reports {
     Ok(vec![match DbnFile::of(file)? {
         DbnFile::Orders(recording) => events::replay::<DbnOrders>(recording, None, session, pass)?,
         DbnFile::Levels(file) => replay_levels(*file, session, pass)?,
@@ -46,7 +49,7 @@ fn replay(file: RecordingFile, session: &mut Session<'_>, pass: Pass<Output<'_>>
 fn replay_levels(
     mut file: DbnLevels,
     session: &mut Session<'_>,
-    mut pass: Pass<Output<'_>>,
+    mut pass: Pass<Output<'_, impl Listener>>,
 ) -> Result<FileReport> {
     let (schema, meter) = (file.schema(), file.meter().clone());
     let levels = DbnLevelRecords { schema };

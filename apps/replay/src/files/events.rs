@@ -37,7 +37,7 @@ pub(super) fn replay<F: EventFormat>(
     mut recording: Recording,
     mut rows: Option<RowCheck<Box<dyn Read + Send>>>,
     session: &mut Session<'_>,
-    mut pass: Pass<Output<'_>>,
+    mut pass: Pass<Output<'_, impl Listener>>,
 ) -> Result<FileReport> {
     let (meter, info) = (recording.meter().clone(), recording.reader().info());
     let calendar = pass.selection.calendar(info.time_base, F::ZONE);
@@ -101,7 +101,7 @@ fn read<F: EventFormat>(
     recording: &mut Recording,
     block: &mut Block,
     session: &Session<'_>,
-    pass: &mut Pass<Output<'_>>,
+    pass: &mut Pass<Output<'_, impl Listener>>,
     replay: &mut Replay<Events<F>>,
     is_applied: bool,
 ) {

@@ -19,11 +19,14 @@ pub(crate) static ITCH: FileFormat = FileFormat {
     has_dates: false,
     date_in_name: |_| None,
     has_order_book_files: false,
-    replay,
 };
 
 /// Replays a file: decodes blocks of messages and applies them to the books.
-fn replay(file: RecordingFile, session: &mut Session<'_>, mut pass: Pass<Output<'_>>) -> Reports {
+pub(super) fn replay(
+    file: RecordingFile,
+    session: &mut Session<'_>,
+    mut pass: Pass<Output<'_, impl Listener>>,
+) -> Reports {
     let meter = file.meter().clone();
     let mut blocks = ItchBlocks::of(file);
     let itch = Itch::default();

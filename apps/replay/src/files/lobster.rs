@@ -5,7 +5,7 @@ use std::path::Path;
 
 use tickpath_capture::{Format, LobsterBookReader, Recording, RecordingFile, order_book_file_for};
 use tickpath_config::Date;
-use tickpath_recording::{Depth, Lobster, Pass};
+use tickpath_recording::{Depth, Listener, Lobster, Pass};
 
 use super::events;
 use crate::cost::Output;
@@ -25,7 +25,6 @@ pub(crate) static LOBSTER: FileFormat = FileFormat {
     has_dates: false,
     date_in_name,
     has_order_book_files: true,
-    replay,
 };
 
 /// Returns the date in a file name: 2012-06-21 for `AMZN_2012-06-21_34200000_57600000_message_10.csv`.
@@ -33,7 +32,11 @@ fn date_in_name(path: &Path) -> Option<Date> {
     path.file_name()?.to_str()?.split('_').nth(1)?.parse().ok()
 }
 
-fn replay(file: RecordingFile, session: &mut Session<'_>, mut pass: Pass<Output<'_>>) -> Reports {
+pub(super) fn replay(
+    file: RecordingFile,
+    session: &mut Session<'_>,
+    mut pass: Pass<Output<'_, impl Listener>>,
+) -> Reports {
     pass.selection.date = pass.selection.date.or_else(|| date_in_name(session.path));
     let rows = row_check(session)?;
     Ok(vec![events::replay::<Lobster>(Recording::of(file)?, rows, session, pass)?])

@@ -35,7 +35,7 @@ impl Default for MakerConfig {
 /// would increase the position is further from the market. It is removed when less than a lot may be added.
 ///
 /// Quotes move by replacement, one request per order at a time. They are cancelled while the book cannot be
-/// trusted. A second live order on a side is cancelled, as is a quote at or through the fair price that
+/// trusted or is crossed. A second live order on a side is cancelled, as is a quote at or through the fair price that
 /// cannot be moved (rate limit, full queue). Refused requests are retried on the timer or on a market change.
 /// One-sided markets are ignored.
 #[derive(Clone, Debug)]
@@ -69,7 +69,7 @@ impl MarketMaker {
 
     fn quote(&mut self, instrument: InstrumentId, cx: &mut Context<'_>) {
         let Some(features) = cx.features(instrument) else { return };
-        if features.health() != BookHealth::Live {
+        if features.health() != BookHealth::Live || features.bbo().is_crossed() {
             self.was_refused |= !pull(instrument, cx);
             return;
         }

@@ -60,6 +60,16 @@ fn refused_requests_are_retried_on_timer_and_market_change() {
 }
 
 #[test]
+fn quotes_are_cancelled_while_the_market_is_crossed() {
+    let mut rig = quoting();
+    assert_eq!(rig.market(quote(1, (110, 500), (110, 500))), "cancel #1, cancel #2");
+    rig.event(canceled(1, 100, CancelReason::User));
+    rig.event(canceled(2, 100, CancelReason::User));
+    assert_eq!(rig.market(quote(1, (112, 500), (110, 500))), "");
+    assert_eq!(rig.market(quote(1, (100, 500), (110, 500))), "#3 buy 100 @100 post, #4 sell 100 @110 post");
+}
+
+#[test]
 fn the_timer_retries_only_refused_requests() {
     let mut rig = quoting();
     rig.market(quote(2, (50, 500), (60, 500)));
