@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used)] // a failed step of a test is a failed test
 
 mod admin;
+mod backtest;
 mod config_docs;
 mod configs;
 mod demo;
