@@ -23,8 +23,9 @@ const FEATURES: &str = "--features tickpath/full,tickpath-simulator/planted-faul
 /// Packages that the step `aarch64` leaves out: those that need a C compiler for aarch64, because they use ring
 /// or Zstandard; tools that need not run there; and programs with terminal screens, whose many dependencies
 /// cost several seconds.
-const NOT_ON_AARCH64: [&str; 15] = [
+const NOT_ON_AARCH64: [&str; 16] = [
     "tickpath",
+    "tickpath-backtest",
     "tickpath-demo",
     "tickpath-deribit-front",
     "tickpath-deribit-link",
