@@ -58,11 +58,6 @@ struct Resting {
     is_behind: bool,
 }
 
-/// True if `price` has priority over `other` on this side.
-const fn is_better(side: Side, price: Price, other: Price) -> bool {
-    side.sign() * (price.0 - other.0) > 0
-}
-
 impl QueuePosition {
     /// Creates a venue for the instruments 1 to `instruments`. In the recorded books they have the same ids, unless
     /// [`set_recorded`](Self::set_recorded) sets others.
@@ -141,17 +136,18 @@ impl QueuePosition {
         let EnterOrder { user_ref, instrument, side, price, .. } = *order;
         let Some(recorded) = self.book(instrument).map(|book| book.recorded) else { return };
         let is_ioc = !order.time_in_force.may_rest();
-        let may_trade_at = |level: Price| is_ioc && price == Price::MARKET || side.crosses(price, level);
+        let takes_any_price = is_ioc && price == Price::MARKET;
         let mut leaves = order.qty.0.saturating_sub(executed);
         let cancel = |decrement: u64, reason, answer: &mut dyn FnMut(OrderEventKind)| {
             answer(OrderEventKind::Canceled { user_ref, decrement: Qty(decrement), reason });
         };
-        let reachable = books.levels(recorded, side.opposite()).take_while(|level| may_trade_at(level.price));
-        if order.post_only {
-            if reachable.count() > 0 {
-                return cancel(leaves, CancelReason::PostOnly, answer);
-            }
-        } else {
+        let may_trade = takes_any_price || books.would_trade(recorded, side, price);
+        if may_trade && order.post_only {
+            return cancel(leaves, CancelReason::PostOnly, answer);
+        }
+        if may_trade || order.min_qty.0 > 0 {
+            let levels = books.levels(recorded, side.opposite());
+            let reachable = levels.take_while(|level| takes_any_price || side.crosses(price, level.price));
             let levels: Vec<_> = reachable.map(|level| (level.price, level.qty.0)).collect();
             if levels.iter().map(|(_, qty)| *qty).sum::<u64>() < order.min_qty.0 {
                 return cancel(leaves, CancelReason::ImmediateOrCancel, answer);
@@ -170,17 +166,13 @@ impl QueuePosition {
         if is_ioc {
             return cancel(leaves, CancelReason::ImmediateOrCancel, answer);
         }
-        let queue = books.orders(recorded, side);
-        let ahead = queue
-            .skip_while(|recorded| is_better(side, recorded.price, price))
-            .take_while(|recorded| recorded.price == price)
-            .map(|recorded| (recorded.id.0, recorded.qty.0))
-            .collect();
+        let queue = books.queue(recorded, side, price);
+        let ahead = queue.map(|recorded| (recorded.id.0, recorded.qty.0)).collect();
         let resting =
             Resting { order: *order, executed: order.qty.0 - leaves, leaves, ahead, is_behind: false };
         if let Some(book) = self.book(instrument) {
             let own = &mut book.sides[side.index()];
-            let place = own.iter().position(|other| is_better(side, price, other.order.price));
+            let place = own.iter().position(|other| side.is_better(price, other.order.price));
             own.insert(place.unwrap_or(own.len()), resting);
         }
     }
@@ -309,7 +301,7 @@ impl QueuePosition {
             let Some(book) = self.book(instrument) else { return };
             let own = &mut book.sides[side.index()];
             let Some(resting) = own.get_mut(place) else { return };
-            if is_better(side, price, resting.order.price) {
+            if side.is_better(price, resting.order.price) {
                 return;
             }
             if !may_trade(resting) {

@@ -88,6 +88,13 @@ pub trait BooksById {
     /// The orders of a side in price-time priority.
     fn orders(&self, instrument: InstrumentId, side: Side) -> impl Iterator<Item = Order<()>>;
 
+    /// The orders of one level in their priority; none if there is no such level.
+    fn queue(&self, instrument: InstrumentId, side: Side, price: Price) -> impl Iterator<Item = Order<()>> {
+        self.orders(instrument, side)
+            .skip_while(move |order| side.is_better(order.price, price))
+            .take_while(move |order| order.price == price)
+    }
+
     /// Orders and quantity ahead of an order at its own price. Walks the level from the front.
     fn queue_position(&self, id: OrderId) -> Option<QueuePosition>;
 

@@ -267,6 +267,14 @@ impl<S: OrderStore> BooksById for FeedBooks<S> {
             .map(|slot| self.view(&self.orders.record(slot)))
     }
 
+    fn queue(&self, instrument: InstrumentId, side: Side, price: Price) -> impl Iterator<Item = Order<()>> {
+        let level = self.levels.find_known(side_index(instrument, side), key(side, price));
+        level
+            .into_iter()
+            .flat_map(|level| self.levels.get(level).queue(&self.orders))
+            .map(|slot| self.view(&self.orders.record(slot)))
+    }
+
     fn queue_position(&self, id: OrderId) -> Option<QueuePosition> {
         let (slot, record) = self.resting(id)?;
         Some(self.levels.get(record.level).queue_position(&self.orders, slot))

@@ -236,6 +236,11 @@ impl Levels {
         self.count >= self.max_levels
     }
 
+    /// The level of a key. Accepts any side and key.
+    pub(crate) fn find_known(&self, side: u32, key: i64) -> Option<u32> {
+        Some(side).filter(|side| (*side as usize) < self.sides.len()).and_then(|side| self.find(side, key))
+    }
+
     pub(crate) fn find(&self, side: u32, key: i64) -> Option<u32> {
         let cell = self.cell(side, key);
         let level = self.get(cell.index);

@@ -83,6 +83,8 @@ fn run<B: BooksById>(shape: Shape) {
         let order = reference.find(id).expect("only open orders are listed");
         assert_eq!(fast.find(id), Some(order));
         assert_eq!(fast.queue_position(id), reference.queue_position(id));
+        let price = order.price;
+        assert!(fast.queue(instrument, side, price).eq(reference.queue(instrument, side, price)));
         match action {
             // The order rests in another book than the named one, or its id is unknown.
             0 => {

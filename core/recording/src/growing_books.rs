@@ -191,6 +191,10 @@ impl BooksById for GrowingBooks {
         self.books.orders(self.number(instrument), side).map(|order| self.named(order))
     }
 
+    fn queue(&self, instrument: InstrumentId, side: Side, price: Price) -> impl Iterator<Item = Order<()>> {
+        self.books.queue(self.number(instrument), side, price).map(|order| self.named(order))
+    }
+
     fn queue_position(&self, id: OrderId) -> Option<QueuePosition> {
         self.books.queue_position(id)
     }
