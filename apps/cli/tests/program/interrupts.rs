@@ -118,8 +118,12 @@ fn an_interrupted_task_has_the_interrupted_exit_code() {
     let site = Site::new();
     let (day, capture) = (site.path("day.itch"), site.path("day.pcap"));
     let (day, capture) = (day.as_str(), capture.as_str());
+    // A pipe without a writer.
+    let pipe = site.path("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
     for (command, args) in [
-        ("sim", &["sim", "--minutes", "60"][..]),
+        ("backtest", &["backtest", &pipe, "--symbols", "A"][..]),
+        ("sim", &["sim", "--minutes", "60"]),
         ("lab bench", &["lab", "bench", "--quick", "--rounds", "100000", "--filter", "stamp"]),
         (
             "generate itch",
