@@ -120,8 +120,8 @@ impl QueuePosition {
     }
 
     fn find(&mut self, user_ref: UserRefNum) -> Option<&mut Resting> {
-        let all = self.books.iter_mut().flat_map(|book| &mut book.sides).flatten();
-        all.into_iter().find(|resting| resting.order.user_ref == user_ref)
+        let mut all = self.books.iter_mut().flat_map(|book| &mut book.sides).flatten();
+        all.find(|resting| resting.order.user_ref == user_ref)
     }
 
     /// Trades an order with the recorded book, and lets the rest join its queue. `executed` is the executed quantity
@@ -257,6 +257,7 @@ impl QueuePosition {
             UpdateKind::Replace | UpdateKind::Add => {
                 for resting in book.sides.iter_mut().flatten() {
                     resting.take_ahead(replaced, u64::MAX);
+                    resting.note_modified(update.order_id, price, qty);
                 }
                 if let Some(side) = update.side() {
                     self.trade(update.instrument(), side.opposite(), price, qty, |_| true, answer);
@@ -324,6 +325,19 @@ impl QueuePosition {
 }
 
 impl Resting {
+    /// Notes that a recorded order was modified under its id: it keeps its priority unless it has another price or a
+    /// larger quantity.
+    #[inline]
+    fn note_modified(&mut self, id: u64, price: Price, qty: u64) {
+        if let Some(left) = self.ahead.get_mut(&id) {
+            if price == self.order.price && qty <= *left {
+                *left = qty;
+            } else {
+                self.ahead.remove(&id);
+            }
+        }
+    }
+
     /// Takes quantity off a recorded order with priority; returns true if there is such an order.
     #[inline]
     fn take_ahead(&mut self, id: u64, qty: u64) -> bool {

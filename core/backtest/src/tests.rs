@@ -156,6 +156,20 @@ fn cancels_and_replacements_before_an_order_let_it_advance() {
 }
 
 #[test]
+fn a_modified_order_keeps_its_priority_only_with_less_quantity_at_its_price() {
+    for (price, qty, keeps) in [(100, 9, true), (100, 10, true), (100, 11, false), (99, 10, false)] {
+        let mut market = Market::new();
+        market.add(1, Side::Buy, 100, 10);
+        market.enter(1, Side::Buy, 100, 10);
+        let update = market.update(UpdateKind::Replace, 1, Side::Buy, price, qty);
+        market.tell(&update, 0);
+        market.tell(&market.update(UpdateKind::Trade, 1, Side::Buy, price, 2), 0);
+        let expected = if keeps { vec![] } else { vec![(1, 2, 100)] };
+        assert_eq!(market.fills(), expected, "{qty} at {price}");
+    }
+}
+
+#[test]
 fn a_trade_at_a_worse_price_and_an_arriving_order_fill_an_order_inside_the_spread() {
     let mut market = Market::new();
     market.add(1, Side::Buy, 90, 100);
