@@ -45,7 +45,6 @@ impl BacktestReport {
         desk: &Desk,
     ) -> BacktestReport {
         let positions = desk.positions();
-        let total = positions.iter().map(|(_, position)| position.total_pnl(positions.mark_to()).0).sum();
         BacktestReport {
             options,
             decimals,
@@ -54,7 +53,7 @@ impl BacktestReport {
             replayed,
             outcome,
             counters: *desk.counters(),
-            gross_pnl: Money(total),
+            gross_pnl: positions.totals().pnl(),
             positions: positions.iter().map(|(_, position)| position.net_qty()).collect(),
         }
     }
@@ -68,7 +67,7 @@ impl BacktestReport {
     /// P&L less fees.
     #[must_use]
     pub fn net_pnl(&self) -> Money {
-        Money(self.gross_pnl.0 - self.outcome.fees.0)
+        self.gross_pnl - self.outcome.fees
     }
 
     fn volume(&self, counts: impl Fn(&BacktestFill) -> bool) -> u64 {
@@ -87,7 +86,7 @@ impl BacktestReport {
                 json!({
                     "ts_ns": fill.at.0,
                     "symbol": self.options.symbols.get(usize::from(fill.instrument.0) - 1),
-                    "side": side(fill.side),
+                    "side": fill.side.to_string(),
                     "price": Amount(fill.price.0.into(), self.decimals).to_string(),
                     "qty": fill.qty.0,
                     "added_liquidity": fill.liquidity != Liquidity::Removed,
@@ -114,13 +113,6 @@ impl BacktestReport {
             "fills": fills,
             "curve": self.outcome.curve.iter().map(|point| json!([point.at.0, amount(point.pnl)])).collect::<Vec<_>>(),
         })
-    }
-}
-
-const fn side(side: Side) -> &'static str {
-    match side {
-        Side::Buy => "buy",
-        Side::Sell => "sell",
     }
 }
 

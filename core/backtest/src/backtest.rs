@@ -213,7 +213,7 @@ impl<S: Strategy> Backtest<S> {
         self.engine.handle_order_event(&kind, at, now, &mut self.sent);
         if let (OrderEventKind::Executed { qty, price, liquidity, .. }, Some(order)) = (kind, order) {
             let position = self.engine.desk().positions().get(order.instrument);
-            self.outcome.fees.0 += self.config.fees.of(liquidity, qty).0;
+            self.outcome.fees += self.config.fees.of(liquidity, qty);
             self.outcome.fills.push(BacktestFill {
                 at,
                 instrument: order.instrument,
@@ -258,7 +258,5 @@ impl Outcome {
 
 /// Realised and unrealised P&L of all instruments, less fees.
 fn pnl(desk: &Desk, fees: Money) -> Money {
-    let positions = desk.positions();
-    let total: i128 = positions.iter().map(|(_, position)| position.total_pnl(positions.mark_to()).0).sum();
-    Money(total - fees.0)
+    desk.positions().totals().pnl() - fees
 }
