@@ -63,7 +63,7 @@ impl CostMeter {
 /// another listener.
 pub(crate) struct Output<'a, L = ()> {
     pub(crate) exporter: &'a mut Exporter,
-    pub(crate) listener: L,
+    listener: &'a mut L,
     /// Two meters for each recording: decoding, and books.
     meters: Vec<[CostMeter; 2]>,
     /// Index of the current recording.
@@ -77,7 +77,7 @@ pub(crate) struct Output<'a, L = ()> {
 }
 
 impl<'a, L: Listener> Output<'a, L> {
-    pub(crate) fn new(exporter: &'a mut Exporter, listener: L) -> Output<'a, L> {
+    pub(crate) fn new(exporter: &'a mut Exporter, listener: &'a mut L) -> Output<'a, L> {
         let (framing, applying) = (Duration::ZERO, Duration::ZERO);
         Output {
             exporter,

@@ -29,7 +29,7 @@ pub fn replay(
     stop: &StopSignal,
     observer: &mut dyn FnMut(&Progress),
 ) -> Result<ReplayReport, ReplayError> {
-    replay_to(path, options, stop, observer, ())
+    replay_to(path, options, stop, observer, &mut ())
 }
 
 /// Does the same as [`replay()`], and passes all messages, prices and books to a listener.
@@ -41,7 +41,7 @@ pub fn replay_to(
     options: &ReplayOptions,
     stop: &StopSignal,
     observer: &mut dyn FnMut(&Progress),
-    listener: impl Listener,
+    listener: &mut impl Listener,
 ) -> Result<ReplayReport, ReplayError> {
     let file = match RecordingFile::open_until(path, stop) {
         // A stop request ended the wait for the writer of a pipe.
@@ -91,7 +91,7 @@ pub fn replay_all(
         let mut observer = |progress: &Progress| observer(&Progress { file: index, ..*progress });
         let result = RecordingFile::open_until(path, stop)
             .map_err(ReplayError::from)
-            .and_then(|file| replay_into(path, file, options, &mut exporter, stop, &mut observer, ()));
+            .and_then(|file| replay_into(path, file, options, &mut exporter, stop, &mut observer, &mut ()));
         match result {
             Ok(found) => report.files.extend(found),
             Err(error @ (ReplayError::Table(_) | ReplayError::Recording(Error::EmptyWindow))) => {
@@ -137,7 +137,7 @@ fn replay_into(
     exporter: &mut Exporter,
     stop: &StopSignal,
     observer: &mut dyn FnMut(&Progress),
-    listener: impl Listener,
+    listener: &mut impl Listener,
 ) -> Result<Vec<FileReport>, ReplayError> {
     let format = file_format(file.format());
     if options.order_book.is_some() && !format.has_order_book_files {

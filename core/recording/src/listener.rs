@@ -63,37 +63,3 @@ pub trait Listener {
 
 /// A listener that ignores all calls.
 impl Listener for () {}
-
-impl<L: Listener> Listener for &mut L {
-    fn on_recording(&mut self, recording: usize, calendar: &Calendar, price_decimals: u8) {
-        (**self).on_recording(recording, calendar, price_decimals);
-    }
-
-    fn on_step(&mut self, step: WorkStep) {
-        (**self).on_step(step);
-    }
-
-    fn on_message(&mut self, view: &MessageView<'_>, symbol: &str, update: Option<&MarketUpdate>) {
-        (**self).on_message(view, symbol, update);
-    }
-
-    fn on_trade(&mut self, view: &MessageView<'_>, symbol: &str, trade: &TradeInfo) {
-        (**self).on_trade(view, symbol, trade);
-    }
-
-    fn on_bbo(&mut self, view: &MessageView<'_>, symbol: &str, bbo: Bbo) {
-        (**self).on_bbo(view, symbol, bbo);
-    }
-
-    fn wants_books(&self) -> bool {
-        (**self).wants_books()
-    }
-
-    fn before_message(&mut self, ts_ns: u64, books: &impl BooksById) {
-        (**self).before_message(ts_ns, books);
-    }
-
-    fn on_book(&mut self, view: &MessageView<'_>, symbol: &str, id: InstrumentId, books: &impl BooksById) {
-        (**self).on_book(view, symbol, id, books);
-    }
-}
